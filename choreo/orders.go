@@ -371,8 +371,8 @@ func (d *decision) decidedBefore(a *state.Attempt, t workflow.TaskName, then str
 	return no
 }
 
-// begunByOrder refuses an order about what another had done once more, or left out: whoever gave that one is named; nil:
-// nobody had, or something else counts.
+// begunByOrder refuses an order about what another had done once more, or left out: whoever gave that one is named;
+// nil: nobody had, or something else counts.
 func (d *decision) begunByOrder(a *state.Attempt) *Decided {
 	x, is := d.state.OrderOf(a)
 	if !is || a.Slot.Pick != nil && a.Slot.Pick != a {

@@ -760,8 +760,8 @@ func TestTheEarlierStaysOnceTheLaterIsMadeFromIt(t *testing.T) {
 	})
 }
 
-// What a device holds itself, and puts off, is in its outbox until it counts, or is refused there; also once it is adopted
-// it leaves.
+// What a device holds itself, and puts off, is in its outbox until it counts, or is refused there; also once it is
+// adopted it leaves.
 func TestWhatIsPutOffHereIsInTheOutbox(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost=%t", lost), func(t *testing.T) {
@@ -994,8 +994,8 @@ func (tm *team) doBoth(at, who, id string, items []string) {
 	}
 }
 
-// Whoever was told that a result counts hears at a device that takes no part when it does not any more, as what it stood
-// in for was done after all: it is in the outbox, also after a restart.
+// Whoever was told that a result counts hears at a device that takes no part when it does not any more, as what it
+// stood in for was done after all: it is in the outbox, also after a restart.
 func TestWhatCountsNoMoreIsToldWhereItWasDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, nil, "base:nurse", "kitchen", "tablet")
@@ -1082,8 +1082,8 @@ func TestWhatWasDoneAndThenFailedIsNotBuiltUpon(t *testing.T) {
 	})
 }
 
-// What was done ahead waits at the device where the definition was changed meanwhile so that its task waits for something
-// else as well: it is handed in once that is done.
+// What was done ahead waits at the device where the definition was changed meanwhile so that its task waits for
+// something else as well: it is handed in once that is done.
 func TestWhatWaitsForMoreByNowIsHandedInLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const three = `

@@ -119,8 +119,8 @@ func (k *desk) list(ctx context.Context, all bool, w seeing) ([]api.InstanceSumm
 	})
 }
 
-// addProgress adds what people call the workflows of instances, how far those are that are in memory, and to others what is
-// needed as things stand.
+// addProgress adds what people call the workflows of instances, how far those are that are in memory, and to others
+// what is needed as things stand.
 func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 	for i := range list {
 		sum, _ := k.index.Get(index.IDOf(list[i].ID))

@@ -492,8 +492,8 @@ func TestWhoHasWhatIsPassedOnIsTold(t *testing.T) {
 	}
 }
 
-// What a user lost is said under the list until the user has read it, there or as a message, and again when the item is lost
-// once more; also of what no message says, and after a restart.
+// What a user lost is said under the list until the user has read it, there or as a message, and again when the item is
+// lost once more; also of what no message says, and after a restart.
 func TestWhatWasLostIsReadOnce(t *testing.T) {
 	for _, at := range []string{"base", "tablet"} { // the tablet takes no part
 		synctest.Test(t, func(t *testing.T) {

@@ -196,8 +196,8 @@ func (x *nested) tend(h *held) {
 	}
 }
 
-// mayGoOn reports whether a child may still come to something: it runs, is blocked, or has failed only as others presume of
-// partners that may be back.
+// mayGoOn reports whether a child may still come to something: it runs, is blocked, or has failed only as others
+// presume of partners that may be back.
 func (x *nested) mayGoOn(sum *index.Summary) bool {
 	switch sum.State {
 	case workflow.InstanceRunning, workflow.InstanceBlocked:

@@ -249,8 +249,8 @@ partitions: {p: {tasks: [walk], partner: base}}
 	})
 }
 
-// Once a task has ended without its child, nothing is offered in the child that would count nowhere, and such an order is
-// refused, with what can be ordered in its place; also by partners that do not know the task's instance.
+// Once a task has ended without its child, nothing is offered in the child that would count nowhere, and such an order
+// is refused, with what can be ordered in its place; also by partners that do not know the task's instance.
 func TestOrdersInAChildThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two", "three")

@@ -102,8 +102,8 @@ func TestAFailureCountedThoughItIsDoneOnceMore(t *testing.T) {
 	})
 }
 
-// An instance that waits for an order, and is not in memory any more, is listed by what it is about and by what its workflow
-// is called, also at a node that takes no part, in messages, and after a restart.
+// An instance that waits for an order, and is not in memory any more, is listed by what it is about and by what its
+// workflow is called, also at a node that takes no part, in messages, and after a restart.
 func TestWhatWaitsForAnOrderKeepsItsSubject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _ := nurses(t)
@@ -158,8 +158,8 @@ func (tm *team) order(at, user, id, what string, task workflow.TaskName) error {
 	return err
 }
 
-// Of what was left out by order nobody is said to have performed it, and the reason of the failure is still said.
-// Where nobody is named, and one user is signed in, it is asked for that user: a refusal says so, and how the partner is
+// Of what was left out by order nobody is said to have performed it, and the reason of the failure is still said. Where
+// nobody is named, and one user is signed in, it is asked for that user: a refusal says so, and how the partner is
 // named.
 func TestARefusalSaysForWhomItWasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

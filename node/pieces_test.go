@@ -11,8 +11,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Of a file all models and applications are listed, or none: where the name of one belongs to another, those before it are
-// not listed either.
+// Of a file all models and applications are listed, or none: where the name of one belongs to another, those before it
+// are not listed either.
 func TestOfSeveralModelsAllAreListedOrNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "one", "two")

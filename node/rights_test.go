@@ -436,8 +436,8 @@ func TestAWordThatDoesNotBeginAnInstanceIsRefused(t *testing.T) {
 	})
 }
 
-// An instance whose user lost the role that began it, while its node was out of reach, does not look healthy there: it is
-// said which partner does not take it in, and why, at both; with the role it goes on at once.
+// An instance whose user lost the role that began it, while its node was out of reach, does not look healthy there: it
+// is said which partner does not take it in, and why, at both; with the role it goes on at once.
 func TestAnInstanceOfAUserWhoLostTheRoleSaysWhyNobodyTakesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "ana:commander", "bea")

@@ -39,8 +39,8 @@ func (k *desk) starter(ref string) (users.Who, error) {
 	return who, err
 }
 
-// forWhom has a refusal of what somebody may not do say for whom it was asked, where nobody was named (ref) and one user
-// is signed in here, who was meant therefore.
+// forWhom has a refusal of what somebody may not do say for whom it was asked, where nobody was named (ref) and one
+// user is signed in here, who was meant therefore.
 func (k *desk) forWhom(ref string, err error) error {
 	var no *api.Error
 	if err = Explain(err, k.people.label); ref != "" || !errors.As(err, &no) || no.Code != api.NotAllowed {

@@ -21,8 +21,8 @@ const (
 	Ended      MessageType = "ended"
 	TaskFailed MessageType = "failed"
 	Deadline   MessageType = "deadline"
-	// Adopted: a result that its user brought, and that did not count by itself, counts now: it was adopted, or what it was
-	// made from was.
+	// Adopted: a result that its user brought, and that did not count by itself, counts now: it was adopted, or what it
+	// was made from was.
 	Adopted MessageType = "adopted"
 	// Lost: the item that its user had is not needed any more, is over, or was passed on by somebody else.
 	Lost MessageType = "lost"

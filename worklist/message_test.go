@@ -28,8 +28,8 @@ func TestWhatInterruptsIsSaid(t *testing.T) {
 	}
 }
 
-// Whoever lost an item is told what came before that; that it passes on, by which it was lost, is told as the loss, also
-// where the clocks of this device and of its holder differ by a little.
+// Whoever lost an item is told what came before that; that it passes on, by which it was lost, is told as the loss,
+// also where the clocks of this device and of its holder differ by a little.
 func TestWhatAnItemIsLostByIsTold(t *testing.T) {
 	due := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	d := Dated{

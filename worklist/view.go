@@ -210,7 +210,8 @@ type Loss struct {
 	Over bool
 }
 
-// Passed reports whether somebody else passed the item on, or put it back, by hand, or it passed as its deadline was near.
+// Passed reports whether somebody else passed the item on, or put it back, by hand, or it passed as its deadline was
+// near.
 func (l Loss) Passed() bool {
 	return l.Why == string(ByDeadline) || l.Whose != "" && l.Whose != l.User && passedOn(l.Why)
 }

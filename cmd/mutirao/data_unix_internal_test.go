@@ -12,7 +12,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/api"
 )
 
-// What is given as a file, and is a pipe or a device, is refused at once: it may have no end, or nobody who writes into it.
+// What is given as a file, and is a pipe or a device, is refused at once: it may have no end, or nobody who writes into
+// it.
 func TestWhatIsNoRegularFileIsRefused(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -124,8 +124,8 @@ type listedWorkflow struct {
 	src  []byte
 }
 
-// readFiles reads files, up to the first that cannot be read. Those of models and applications come first, as others may
-// take what is in them.
+// readFiles reads files, up to the first that cannot be read. Those of models and applications come first, as others
+// may take what is in them.
 func readFiles(cmd *cobra.Command, files []string) (out []listedWorkflow, err error) {
 	for _, file := range files {
 		var src []byte

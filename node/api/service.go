@@ -726,8 +726,8 @@ type Parent struct {
 	Task     workflow.TaskName `json:"task"`
 	Attempt  string            `json:"attempt"`
 	Try      int               `json:"try"`
-	// Ended: the try has ended, so what this instance comes to counts nowhere any more. What can be ordered is ordered of
-	// that task.
+	// Ended: the try has ended, so what this instance comes to counts nowhere any more. What can be ordered is ordered
+	// of that task.
 	Ended bool `json:"ended,omitempty"`
 }
 

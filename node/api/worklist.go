@@ -156,8 +156,8 @@ type Item struct {
 	Unreachable bool `json:"unreachable,omitempty"`
 	// Elsewhere: this node takes no part in its instance, so it cannot show that; its partner can.
 	Elsewhere bool `json:"elsewhere,omitempty"`
-	// Delivered: nothing that the user did of it waits here for its partner. What is DONE all the same waits there until
-	// that counts which it was made from.
+	// Delivered: nothing that the user did of it waits here for its partner. What is DONE all the same waits there
+	// until that counts which it was made from.
 	Delivered bool `json:"delivered"`
 	// OnlyHere names the data whose files the user has just handed in with it and that no other partner has yet: the
 	// outbox says whom they wait for. Left out: none.
@@ -373,8 +373,8 @@ type Undelivered struct {
 	Since         time.Time `json:"since"`
 	WaitsFor      []string  `json:"waits_for"` // partners
 	User          string    `json:"user"`
-	// Awaits are the tasks that it was made from, which are to count first: its partner has it, and put it off until then.
-	// Left out: its partner does not have it. TaskLabels are as of an item.
+	// Awaits are the tasks that it was made from, which are to count first: its partner has it, and put it off until
+	// then. Left out: its partner does not have it. TaskLabels are as of an item.
 	Awaits     []string          `json:"awaits,omitempty"`
 	TaskLabels map[string]string `json:"task_labels,omitempty"`
 	// Outputs are the data that its user handed in, as they were typed.

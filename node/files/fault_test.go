@@ -159,8 +159,8 @@ func TestADiskThatIsTooSmall(t *testing.T) {
 	})
 }
 
-// Of files that come together for one task, and for which a disk has not room enough, those come whole for which it has,
-// those that come first before others; and no byte comes of the others, of which it is said why.
+// Of files that come together for one task, and for which a disk has not room enough, those come whole for which it
+// has, those that come first before others; and no byte comes of the others, of which it is said why.
 func TestOfFilesWithoutRoomForAllSomeComeWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
@@ -215,8 +215,8 @@ func content(t *testing.T, dir string) (bytes int64) {
 	return bytes
 }
 
-// A file that is promised room holds up none of those that have it before: a member's no file that a user waits for, and
-// one whose giver is away none of the same task.
+// A file that is promised room holds up none of those that have it before: a member's no file that a user waits for,
+// and one whose giver is away none of the same task.
 func TestPromisedRoomHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})

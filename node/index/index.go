@@ -98,8 +98,8 @@ func (x *List) Children(parent workflow.InstanceID, self workflow.PartnerID) map
 	return out
 }
 
-// Presuming are the instances that self began for tasks of others, and in which a task is presumed to have failed that a
-// partner holds, as far as they have ended.
+// Presuming are the instances that self began for tasks of others, and in which a task is presumed to have failed that
+// a partner holds, as far as they have ended.
 func (x *List) Presuming(p, self workflow.PartnerID) map[workflow.InstanceID]Summary {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -59,8 +59,8 @@ func (d *Definitions) mayAdd(forms [][]byte, now time.Time) error {
 	return nil
 }
 
-// claimNext is the claim by which this node lists a definition, the last of so many that are new; nil: it is listed. The
-// caller holds d.changing.
+// claimNext is the claim by which this node lists a definition, the last of so many that are new; nil: it is listed.
+// The caller holds d.changing.
 func (d *Definitions) claimNext(e *Definition, fresh int, now time.Time) (l *listing, next *claim, err error) {
 	name := e.name()
 	l = d.listing(e.Hash)

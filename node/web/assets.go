@@ -48,9 +48,9 @@ var zipped = sync.OnceValue(func() map[string][]byte {
 // yet has the new one at once when this program is replaced.
 func address(file string) string { return "/static/" + file + "?v=" + marks[file] }
 
-// asset serves a file that is the same for everybody. They are most of what a page needs, so browsers keep them; nothing
-// else of the page is kept. They are also all that is compressed: a page has secrets beside what others typed, and how
-// small it gets would tell of them.
+// asset serves a file that is the same for everybody. They are most of what a page needs, so browsers keep them;
+// nothing else of the page is kept. They are also all that is compressed: a page has secrets beside what others typed,
+// and how small it gets would tell of them.
 func asset(w http.ResponseWriter, r *http.Request) {
 	file, h := r.PathValue("file"), w.Header()
 	mark := marks[file]

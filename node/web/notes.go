@@ -116,8 +116,8 @@ func (n *notes) find(r *http.Request) *note {
 // formName is the name of the field by which a form that comes twice is known.
 const formName = "form-name"
 
-// sameForm is the same for a form that comes again just as it was, and differs for one that leads elsewhere, or in which
-// anything is different. Empty: the form has no name, so nobody knows.
+// sameForm is the same for a form that comes again just as it was, and differs for one that leads elsewhere, or in
+// which anything is different. Empty: the form has no name, so nobody knows.
 func sameForm(r *http.Request, s httpapi.Session) string {
 	name := r.PostForm.Get(formName)
 	if name == "" {
@@ -183,8 +183,8 @@ type trouble struct{ key string }
 
 func (t *trouble) Error() string { return t.key }
 
-// unsent is the error of a form of a session that has ended. Nothing of it was kept but its texts, so it names the files
-// that are to be chosen once more: no page can do that.
+// unsent is the error of a form of a session that has ended. Nothing of it was kept but its texts, so it names the
+// files that are to be chosen once more: no page can do that.
 func unsent(lang *language, s httpapi.Session) error {
 	files := invalid{}
 	for field, up := range s.Files {

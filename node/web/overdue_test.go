@@ -103,7 +103,8 @@ func TestEachOrderHasAFormOfItsOwn(t *testing.T) {
 	}
 }
 
-// On a phone what may be ordered about a task that is overdue stands in one line; what is asked before it is stopped, below.
+// On a phone what may be ordered about a task that is overdue stands in one line; what is asked before it is stopped,
+// below.
 func TestOrdersAboutWhatIsOverdueStandInALineInABrowser(t *testing.T) {
 	c := startChromium(t)
 	s := serveSite(t, newCrew())

@@ -157,7 +157,8 @@ func TestLockingTogetherInABrowser(t *testing.T) {
 	}
 }
 
-// What waits for an item that somebody else has, or cannot be had out of reach, is not offered to be locked with others.
+// What waits for an item that somebody else has, or cannot be had out of reach, is not offered to be locked with
+// others.
 func TestOnlyWhatCanBeTakenIsOfferedTogether(t *testing.T) {
 	x := func(task, state string, awaits ...string) api.Item {
 		return api.Item{ID: task, Task: task, Instance: id, State: state, Offline: true, Awaits: awaits}

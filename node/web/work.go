@@ -62,8 +62,8 @@ func (h home) most() int {
 	return onHome
 }
 
-// Reading is a form of its own, by which the user says that what was lost was read: that another was sent does not count
-// for it.
+// Reading is a form of its own, by which the user says that what was lost was read: that another was sent does not
+// count for it.
 func (h home) Reading() struct{ Form, Token string } {
 	return struct{ Form, Token string }{rand.Text(), h.Session.FormToken}
 }

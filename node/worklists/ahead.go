@@ -280,8 +280,8 @@ func (d *Desk) notedLocked(
 	}
 }
 
-// without is what is kept of an item less what was refused of those that it waits for: nothing can be made from that any
-// more. It is the same where nothing is.
+// without is what is kept of an item less what was refused of those that it waits for: nothing can be made from that
+// any more. It is the same where nothing is.
 func (k *kept) without(refused []*kept) *kept {
 	m := k.more()
 	did, set := slices.Clone(m.Did), maps.Clone(m.Set)

@@ -24,13 +24,13 @@ import (
 const stillCounts = "it counts"
 
 const (
-	// askCountedFirst is after what time it is asked whether a result counts still, each time twice as long, and askCountedMost
-	// after how long at most: its holder may have to read all of an instance that has ended.
+	// askCountedFirst is after what time it is asked whether a result counts still, each time twice as long, and
+	// askCountedMost after how long at most: its holder may have to read all of an instance that has ended.
 	askCountedFirst = 5 * time.Minute
 	askCountedMost  = 24 * time.Hour
-	// soonCounted is how soon it is asked once a partner is connected again, from whom the holder may hear what takes it.
-	// Then, and when somebody looks, there lies countedGap between two times at least, each time twice as long until
-	// countedGapMost.
+	// soonCounted is how soon it is asked once a partner is connected again, from whom the holder may hear what takes
+	// it. Then, and when somebody looks, there lies countedGap between two times at least, each time twice as long
+	// until countedGapMost.
 	soonCounted    = 10 * time.Second
 	countedGap     = 30 * time.Second
 	countedGapMost = 30 * time.Minute
@@ -129,8 +129,8 @@ func (d *Desk) hasten(after time.Duration) bool {
 	return len(d.standing) > 0
 }
 
-// askCounted brings results once more that counted, as far as that is due: the same word counts once, and its holder says
-// what it comes to by now.
+// askCounted brings results once more that counted, as far as that is due: the same word counts once, and its holder
+// says what it comes to by now.
 func (d *Desk) askCounted() {
 	now := d.in.Clock.Now().Awake
 	d.mu.Lock()

@@ -55,8 +55,8 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 	return min(soon, left)
 }
 
-// nextDelivery is from when on (Awake) something is to be handed in, or asked about; false: nothing is. The caller holds
-// d.mu.
+// nextDelivery is from when on (Awake) something is to be handed in, or asked about; false: nothing is. The caller
+// holds d.mu.
 func (d *Desk) nextDelivery() (at time.Duration, waits bool) {
 	waits = len(d.joints) > 0
 	for _, k := range d.kept {
@@ -138,8 +138,8 @@ func (d *Desk) handInAll(ctx context.Context, waits map[workflow.PartnerID][]*ke
 	d.askEach(handIn)
 }
 
-// handIn hands in what a user did, and forgets it when it is durable where it belongs; what its holder puts off, when it
-// counts. An error: there was no answer.
+// handIn hands in what a user did, and forgets it when it is durable where it belongs; what its holder puts off, when
+// it counts. An error: there was no answer.
 func (d *Desk) handIn(ctx context.Context, k *kept) error {
 	why, isKept, result := "", false, worklist.ID{}
 	c, err := wire.DecodeSpoken(k.Word)
@@ -218,8 +218,8 @@ func unnamedBy(c wire.Spoken) func(workflow.TaskName) bool {
 	}
 }
 
-// awaitsUnnamed reports whether the holder of an item says that its user has it, and that it waits for something which a
-// result does not name.
+// awaitsUnnamed reports whether the holder of an item says that its user has it, and that it waits for something which
+// a result does not name.
 func (d *Desk) awaitsUnnamed(k *kept, c wire.Spoken) bool {
 	unnamed := unnamedBy(c)
 	who, err := d.in.People.Who(k.User)

@@ -249,9 +249,11 @@ type Desk struct {
 	// on (Awake) these may be asked again.
 	standing     map[string]*kept
 	standingNext time.Duration
-	// turns are the items of which a user hands in something just now, by user and item; each is closed when that is over.
+	// turns are the items of which a user hands in something just now, by user and item; each is closed when that is
+	// over.
 	turns map[string]chan struct{}
-	// putOffAsked is when the holders of what was put off were asked what it came to at last, as somebody looked (Awake).
+	// putOffAsked is when the holders of what was put off were asked what it came to at last, as somebody looked
+	// (Awake).
 	putOffAsked time.Duration
 	next        time.Duration // Awake: when it is tried to hand in what waits
 	delivering  bool

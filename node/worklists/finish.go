@@ -191,8 +191,8 @@ func (d *Desk) turn(ctx context.Context, user, item string) (next func(), err er
 	}
 }
 
-// madeFrom are the items, as people read them, that their user did here out of reach and made from what waits to be handed
-// in of an item: another result of that would take from them what they count by.
+// madeFrom are the items, as people read them, that their user did here out of reach and made from what waits to be
+// handed in of an item: another result of that would take from them what they count by.
 func (d *Desk) madeFrom(who users.Who, r *Row) (out []string) {
 	k := d.keptFor(who.ID, r.ID())
 	if k == nil {
@@ -233,8 +233,8 @@ func (d *Desk) withGiven(who users.Who, r *Row, in api.ItemResult) map[string]st
 func (d *Desk) isUp(at workflow.PartnerID) bool { return at == d.in.Self || d.in.Peers.Up(at) }
 
 // checkGiven says what is wrong with values that a user gives (workflow.CheckGiven), as far as this device knows what a
-// result of the item may set. Its holder refuses it as well, but that may be asked in a week only. Alone: it is not asked
-// now, so all is checked that it would say. Else that is left to it: the definition may have changed meanwhile.
+// result of the item may set. Its holder refuses it as well, but that may be asked in a week only. Alone: it is not
+// asked now, so all is checked that it would say. Else that is left to it: the definition may have changed meanwhile.
 func (d *Desk) checkGiven(who users.Who, r *Row, outputs map[string]string, alone bool) error {
 	k := d.keptFor(who.ID, r.ID())
 	if k == nil {

@@ -20,7 +20,8 @@ import (
 // bringing the same word once more, which counts once.
 
 const (
-	// askPutOff is after what time that is asked again, each time twice as long, and askPutOffMost after how long at most.
+	// askPutOff is after what time that is asked again, each time twice as long, and askPutOffMost after how long at
+	// most.
 	askPutOff     = 5 * time.Second
 	askPutOffMost = 5 * time.Minute
 )
@@ -63,8 +64,8 @@ func (d *Desk) bringLater(k *kept) {
 	d.kept[string(is.key())] = &is
 }
 
-// keepPutOff keeps what a user handed in just now, and its holder put off. If that fails, the user does not hear here if
-// it comes not to count.
+// keepPutOff keeps what a user handed in just now, and its holder put off. If that fails, the user does not hear here
+// if it comes not to count.
 func (d *Desk) keepPutOff(who users.Who, r *Row, c wire.Spoken, body worklist.Result) {
 	k, err := d.doneNow(who, r, c, body)
 	if err == nil {
@@ -113,8 +114,9 @@ func (d *Desk) askPutOffs(ctx context.Context) {
 	d.handInAll(ctx, of)
 }
 
-// changesPutOff refuses another result of an item of which one waits at its holder: of two the first that can count does,
-// and the other would be lost. Its holder is asked before whether that waits still. The same once more is no other.
+// changesPutOff refuses another result of an item of which one waits at its holder: of two the first that can count
+// does, and the other would be lost. Its holder is asked before whether that waits still. The same once more is no
+// other.
 func (d *Desk) changesPutOff(ctx context.Context, who users.Who, r *Row, in api.ItemResult) error {
 	k := d.keptFor(who.ID, r.ID())
 	if k == nil || !k.putOff || k.Grant != r.Grant || !in.Failed && maps.Equal(k.outputs(), in.Outputs) {

@@ -61,8 +61,8 @@ func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multi
 }
 
 // notTheEnd is the body of a form that may bring files along, of which the end is an error. A reader of parts reads up
-// to the line that ends the form, and not on; the end of a body it would take for that of the form, also after a boundary
-// and in the head of a part. The end of that last line may lack.
+// to the line that ends the form, and not on; the end of a body it would take for that of the form, also after a
+// boundary and in the head of a part. The end of that last line may lack.
 func notTheEnd(body io.ReadCloser) io.ReadCloser {
 	return struct {
 		io.Reader

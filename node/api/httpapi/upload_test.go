@@ -173,8 +173,8 @@ func TestFilesOfForms(t *testing.T) {
 	}
 }
 
-// Wherever a form breaks off, in a value, in the head of a part or after a boundary, it is not taken for a whole one. The
-// end of its last line may lack.
+// Wherever a form breaks off, in a value, in the head of a part or after a boundary, it is not taken for a whole one.
+// The end of its last line may lack.
 func TestAFormThatBreaksOffAnywhere(t *testing.T) {
 	d := &drawer{Fake: people("ana")}
 	b := newBrowser(t, d.Fake)

@@ -151,13 +151,6 @@ func (s *shard) mayGoOn(h *held) bool {
 	return in.MayGoOn()
 }
 
-// presumed reports whether an instance has failed, or is blocked, only as others presume of partners that may be back,
-// though they are out of reach for longer than their connection time.
-func presumed(m *choreo.Machine, gone func(workflow.PartnerID) bool) bool {
-	asks := m.Asks()
-	return len(asks) > 0 && !slices.ContainsFunc(asks, func(a choreo.Asked) bool { return !a.Presumed || gone(a.Partner) })
-}
-
 func howEnded(s workflow.InstanceState) string {
 	switch s {
 	case workflow.InstanceCancelled:

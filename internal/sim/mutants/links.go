@@ -46,6 +46,10 @@ var ofLinks = []mutant{
 		"worklist/ahead.go", `	return !slices.ContainsFunc(r.Upon, func(of Basis) bool { return !b.counts(of) })
 `, `	return len(r.Upon) == 0
 `}}},
+	{name: "put-off-forgotten", what: "a device forgets what its holder put off", patches: []patch{{
+		"node/worklists/deliver.go", `		case err == nil && done.Kept == "" && done.Waits:
+`, `		case err == nil && done.Kept == "" && done.Waits && k.Slot == "":
+`}}},
 	{name: "ahead-from-nothing", what: "what an item waits for need not be done before it", patches: []patch{{
 		"node/worklists/ahead.go", `		if !is {
 			return nil, d.notDone(`, `		if !is {

@@ -284,10 +284,6 @@ var general = []mutant{
 	{name: "unread-summary", what: "a node cannot read the summary of an ended instance that needs a person",
 		patches: []patch{{
 			"node/codec/codec.go", `		UTF8: cbor.UTF8DecodeInvalid, `, `		`}, {
-			"node/index/summary.go", `	"github.com/mutirao-mesh/mutirao/node/closings"
-`, `	"github.com/mutirao-mesh/mutirao/node/closings"
-	"github.com/mutirao-mesh/mutirao/node/codec"
-`}, {
 			"node/index/summary.go", `	b, _ := json.Marshal(needs) // our own types encode
 `, `	_ = json.Marshal
 	b := codec.Encode(needs)

@@ -1,6 +1,7 @@
 package worklists
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -55,7 +56,7 @@ func (d *Desk) noteCounted(k *kept) {
 	defer d.mu.Unlock()
 	writes := []kv.Write{{Key: is.refusedKey(), Value: is.write().Value}}
 	old := slices.SortedFunc(maps.Keys(d.standing), func(a, b string) int {
-		return int(d.standing[a].RefusedAt - d.standing[b].RefusedAt)
+		return cmp.Compare(d.standing[a].RefusedAt, d.standing[b].RefusedAt)
 	})
 	left := len(old)
 	for _, key := range old {
@@ -94,7 +95,9 @@ func (d *Desk) mindCounted(now moment.Now) time.Duration {
 	d.mu.Lock()
 	next := now.Awake + moment.Never
 	for _, k := range d.standing {
-		next = min(next, k.again)
+		if k.again < next && d.in.Peers.Up(workflow.PartnerID(k.At)) { // of others it is asked once they are back
+			next = k.again
+		}
 	}
 	next = max(next, d.standingNext)
 	due := len(d.standing) > 0 && now.Awake >= next

@@ -267,13 +267,8 @@ func (d *decision) mayOrder(x worklist.Order) error {
 			return d.decidedBefore(a, t, "")
 		}
 		return nil
-	case !d.state.Unhandled(a) && d.begunByOrder(a) != nil:
-		return d.begunByOrder(a)
-	case !d.state.Unhandled(a) && t != sl.Task.Name:
-		return fmt.Errorf("%w: %s stands in for %s, and is %s: nothing is to be decided about it", state.ErrNotNow,
-			d.called(t), d.called(sl.Task.Name), sl.State)
 	case !d.state.Unhandled(a):
-		return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", state.ErrNotNow, d.called(t), sl.State)
+		return d.nothingToDecide(a)
 	case d.state.Wanted(a) && a.Partner == d.self:
 		return said.Errorf("%w: others presume that %s failed, and it goes on at %s: its result counts", state.ErrNotNow,
 			d.called(t), d.self)
@@ -369,6 +364,19 @@ func (d *decision) decidedBefore(a *state.Attempt, t workflow.TaskName, then str
 		}
 	})
 	return no
+}
+
+// nothingToDecide is why nothing is to be decided about an attempt that has not failed, or whose failure is dealt with.
+func (d *decision) nothingToDecide(a *state.Attempt) error {
+	t, sl := a.Task.Name, a.Slot
+	if no := d.begunByOrder(a); no != nil {
+		return no
+	}
+	if t != sl.Task.Name {
+		return fmt.Errorf("%w: %s stands in for %s, and is %s: nothing is to be decided about it", state.ErrNotNow,
+			d.called(t), d.called(sl.Task.Name), sl.State)
+	}
+	return fmt.Errorf("%w: %s is %s: nothing is to be decided about it", state.ErrNotNow, d.called(t), sl.State)
 }
 
 // begunByOrder refuses an order about what another had done once more, or left out: whoever gave that one is named;

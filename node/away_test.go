@@ -106,12 +106,7 @@ func aWard(t *testing.T, others ...string) *wardTeam {
 		}
 		p.Files, stores[p.Member.ID()] = content, content
 	}, append([]string{"base:nurse", "tablet"}, others...)...)
-	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pass(time.Second)
+	tm.signInNurses()
 	tm.add("base", visits)
 	return &wardTeam{tm, stores}
 }

@@ -48,12 +48,7 @@ func aheadAmong(
 	t *testing.T, text string, adjust func(*configs.Config), names ...string,
 ) (tm *team, id string, items []string) {
 	tm = newTeamOf(t, adjust, names...)
-	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pass(time.Second)
+	tm.signInNurses()
 	tm.add("base", text)
 	st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "round"})
 	if err != nil {
@@ -999,12 +994,7 @@ func (tm *team) doBoth(at, who, id string, items []string) {
 func TestWhatCountsNoMoreIsToldWhereItWasDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeamOf(t, nil, "base:nurse", "kitchen", "tablet")
-		for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-			if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		pass(time.Second)
+		tm.signInNurses()
 		tm.add("base", `
 workflow: round
 data: {weight: {type: integer}}
@@ -1099,12 +1089,7 @@ partitions:
   kitchen: {tasks: [feed], partner: kitchen}
 `
 		tm := newTeamOf(t, nil, "base:nurse", "kitchen", "tablet")
-		for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-			if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		pass(time.Second)
+		tm.signInNurses()
 		tm.add("base", three)
 		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "round", User: "ana"})
 		if err != nil {

@@ -724,12 +724,7 @@ func TestWhateverEndsAnItemIsTold(t *testing.T) {
 		for _, at := range []string{"tablet", "base"} {
 			synctest.Test(t, func(t *testing.T) {
 				tm := newTeam(t, "base:nurse", "tablet")
-				for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-					if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-						t.Fatal(err)
-					}
-				}
-				pass(time.Second)
+				tm.signInNurses()
 				user := map[string]string{"tablet": "bia", "base": "ana"}[at]
 				tm.add("base", hunt)
 				id := tm.begin("base", "hunt", nil)
@@ -905,12 +900,7 @@ func TestWhoHasWhatIsSkippedIsTold(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tm := newTeam(t, "base:nurse", "station:nurse", "tablet")
-			for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-				if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			pass(time.Second)
+			tm.signInNurses()
 			const text = `
 workflow: errand
 tasks:

@@ -535,6 +535,46 @@ func TestAnAddedTaskUsesAWorkflow(t *testing.T) {
 	})
 }
 
+// evacuates has one begin an instance of which the first task, at two, is done by a child, of which the only task is at
+// three. More is what else is said of that first task, with what may stand in for it, by-hand, at one.
+func (tm *team) evacuates(more string) (parent, child string) {
+	tm.t.Helper()
+	tm.add("one", `
+workflow: evacuation
+data: {people: {type: integer}}
+tasks:
+  count: {type: manual, out: [people]}
+partitions: {first: {tasks: [count], partner: three}}
+`)
+	tm.add("one", fmt.Sprintf(`
+workflow: inundation
+data: {people: {type: integer}}
+tasks:
+  evacuate: {type: workflow, uses: evacuation, out: [people]%s}
+  by-hand:  {type: manual, out: [people]}
+  report:   {after: evacuate}
+partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [by-hand, report], partner: one}}
+`, more))
+	parent = tm.begin("one", "inundation", nil)
+	pass(time.Second)
+	return parent, tm.onlyChild("two")
+}
+
+// wantEvacuated demands states of that first task and, unless it is empty, of what stands in for it. Only with its success
+// the parent has the seven people of the child.
+func (tm *team) wantEvacuated(parent string, task, standIn workflow.State) {
+	tm.t.Helper()
+	if s := tm.task("one", parent, "evacuate"); s != task {
+		tm.t.Errorf("its task is %s, want %s", s, task)
+	}
+	if s := tm.task("one", parent, "by-hand"); standIn != "" && s != standIn {
+		tm.t.Errorf("what stands in is %s, want %s", s, standIn)
+	}
+	if people := tm.show("one", parent).Data["people"]; (people == int64(7)) != (task == workflow.Succeeded) {
+		tm.t.Errorf("the parent has %v", people)
+	}
+}
+
 // What a child comes to while its holder is gone counts for its task as what the holder itself does meanwhile: with its
 // success the task has succeeded, and what stands in for it is not needed, or what its author chose counts. One that
 // goes on is cancelled a little later.
@@ -558,25 +598,7 @@ func TestAChildEndsWhileItsHolderIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tm := newTeam(t, "one", "two", "three")
-				tm.add("one", `
-workflow: evacuation
-data: {people: {type: integer}}
-tasks:
-  count: {type: manual, out: [people]}
-partitions: {first: {tasks: [count], partner: three}}
-`)
-				tm.add("one", fmt.Sprintf(`
-workflow: inundation
-data: {people: {type: integer}}
-tasks:
-  evacuate: {type: workflow, uses: evacuation, out: [people], timeout: 20h%s}
-  by-hand:  {type: manual, out: [people]}
-  report:   {after: evacuate}
-partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [by-hand, report], partner: one}}
-`, c.contingency))
-				parent := tm.begin("one", "inundation", nil)
-				pass(time.Second)
-				child := tm.onlyChild("two")
+				parent, child := tm.evacuates(", timeout: 20h" + c.contingency)
 				tm.p["two"].crash()
 				pass(2 * time.Hour)
 				if c.begun {
@@ -594,15 +616,7 @@ partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [by-hand, report],
 				if s := tm.state("three", child); s != c.child {
 					t.Errorf("the child is %s, want %s", s, c.child)
 				}
-				if s := tm.task("one", parent, "evacuate"); s != c.task {
-					t.Errorf("its task is %s, want %s", s, c.task)
-				}
-				if s := tm.task("one", parent, "by-hand"); c.standIn != "" && s != c.standIn {
-					t.Errorf("what stands in is %s, want %s", s, c.standIn)
-				}
-				if people := tm.show("one", parent).Data["people"]; (people == int64(7)) != (c.task == workflow.Succeeded) {
-					t.Errorf("the parent has %v", people)
-				}
+				tm.wantEvacuated(parent, c.task, c.standIn)
 			})
 		})
 	}
@@ -625,25 +639,7 @@ func TestAChildThatIsPresumedToHaveFailed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tm := newTeam(t, "one", "two", "three")
-				tm.add("one", `
-workflow: evacuation
-data: {people: {type: integer}}
-tasks:
-  count: {type: manual, out: [people]}
-partitions: {first: {tasks: [count], partner: three}}
-`)
-				tm.add("one", fmt.Sprintf(`
-workflow: inundation
-data: {people: {type: integer}}
-tasks:
-  evacuate: {type: workflow, uses: evacuation, out: [people]%s}
-  by-hand:  {type: manual, out: [people]}
-  report:   {after: evacuate}
-partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [by-hand, report], partner: one}}
-`, c.failure))
-				parent := tm.begin("one", "inundation", nil)
-				pass(time.Second)
-				child := tm.onlyChild("two")
+				parent, child := tm.evacuates(c.failure)
 				for _, at := range []string{"one", "two"} {
 					tm.disconnect(at, "three")
 				}
@@ -672,15 +668,7 @@ partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [by-hand, report],
 				if s := tm.state("two", child); s != c.child {
 					t.Errorf("the child is %s, want %s", s, c.child)
 				}
-				if s := tm.task("one", parent, "evacuate"); s != c.task {
-					t.Errorf("its task is %s, want %s", s, c.task)
-				}
-				if s := tm.task("one", parent, "by-hand"); c.standIn != "" && s != c.standIn {
-					t.Errorf("what stands in is %s, want %s", s, c.standIn)
-				}
-				if people := tm.show("one", parent).Data["people"]; (people == int64(7)) != (c.task == workflow.Succeeded) {
-					t.Errorf("the parent has %v", people)
-				}
+				tm.wantEvacuated(parent, c.task, c.standIn)
 			})
 		})
 	}

@@ -14,12 +14,7 @@ import (
 func TestSinceWhenAPersonWorksOnATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm := newTeam(t, "base:nurse", "tablet")
-		for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-			if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		pass(time.Second)
+		tm.signInNurses()
 		tm.add("base", `
 workflow: rota
 tasks:

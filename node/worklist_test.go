@@ -69,6 +69,17 @@ func (tm *team) hand(at, user, item string, outputs map[string]string) error {
 	return err
 }
 
+// signInNurses has bia be at the tablet, and ana at base, both nurses.
+func (tm *team) signInNurses() {
+	tm.t.Helper()
+	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
+		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
+			tm.t.Fatal(err)
+		}
+	}
+	pass(time.Second)
+}
+
 // wantCode demands an error of a code that says something.
 func wantCode(t *testing.T, err error, code api.Code, text string) {
 	t.Helper()
@@ -82,12 +93,7 @@ func wantCode(t *testing.T, err error, code api.Code, text string) {
 // part in an instance of rota that base runs; ana is a nurse at base.
 func nurses(t *testing.T) (tm *team, id string) {
 	tm = newTeam(t, "base:nurse", "tablet", "phone")
-	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pass(time.Second)
+	tm.signInNurses()
 	tm.add("base", rota)
 	st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
 	if err != nil {
@@ -530,12 +536,7 @@ func offline(t *testing.T) (tm *team, id, item string) { return offlineWith(t, t
 // offlineWith is offline, where the tablet may not know what a result may set: its holder did not say.
 func offlineWith(t *testing.T, sheet bool) (tm *team, id, item string) {
 	tm = newTeam(t, "base:nurse", "tablet")
-	for at, user := range map[string]string{"tablet": "bia", "base": "ana"} {
-		if err := tm.signIn(at, tm.addUser("base", user, "nurse")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pass(time.Second)
+	tm.signInNurses()
 	tm.add("base", strings.Replace(rota, "role: nurse, out", "role: nurse, offline: true, out", 1))
 	st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
 	if err != nil {

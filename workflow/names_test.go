@@ -82,7 +82,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Who is responsible is taken in the form in which users are found; it may have been typed in another.
+// The name of the responsible user is taken in the form in which users are found; it may have been typed in another.
 func TestTheResponsibleIsNamedInTheUsualForm(t *testing.T) {
 	d, err := Parse("zoe.yaml", []byte("workflow: w\nresponsible: Zoe\u0308\ntasks: {a: {type: manual}}\n"))
 	if err != nil || d.Responsible != "Zo\u00eb" {

@@ -351,6 +351,15 @@ func saidOf(failed bool, outputs map[string]string) string {
 	return "done " + fmt.Sprint(outputs)
 }
 
+// saidBy is saidOf of a result that somebody said.
+func saidBy(r *worklist.Result) string {
+	outputs := map[string]string{}
+	for n, v := range r.Outputs {
+		outputs[string(n)] = fmt.Sprint(v)
+	}
+	return saidOf(r.Failed, outputs)
+}
+
 // itemID is by what people name an item (docs/api.md).
 func itemID(instance workflow.InstanceID, i worklist.Item) string {
 	h := sha256.New()

@@ -285,11 +285,7 @@ func (c *checks) cameToNothing(id workflow.InstanceID, r recorded, items []*mean
 	return slices.ContainsFunc(items, func(it *meaning.Item) bool {
 		return itemID(id, it.Item()) == r.item.ID && (it.End == nil || it.End.User != r.user.id) &&
 			slices.ContainsFunc(it.Results, func(x *meaning.Result) bool {
-				outputs := map[string]string{}
-				for n, v := range x.Says.Outputs {
-					outputs[string(n)] = fmt.Sprint(v)
-				}
-				return x.User == r.user.id && len(x.Says.Upon) > 0 && saidOf(x.Says.Failed, outputs) == r.said && !it.PutOff(x)
+				return x.User == r.user.id && len(x.Says.Upon) > 0 && saidBy(&x.Says) == r.said && !it.PutOff(x)
 			})
 	})
 }
@@ -461,11 +457,7 @@ func (c *checks) wordsMeant(id workflow.InstanceID, all *meaning.Meaning) {
 		case worklist.Transfer:
 			what = passingOf(x.To, x.Role)
 		case worklist.Result:
-			outputs := map[string]string{}
-			for n, v := range x.Outputs {
-				outputs[string(n)] = fmt.Sprint(v)
-			}
-			what = saidOf(x.Failed, outputs)
+			what = saidBy(&x)
 		}
 		if len(worklist.About(body)) == 0 && !c.decisionMeant(id, who.User, body, &workflow.Task{}) {
 			c.w.violate("authorised: in %s fact %s orders %v in the name of %s, who never meant that", id.String()[:8],

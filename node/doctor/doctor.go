@@ -185,11 +185,7 @@ func (k *Doctor) checkLost(ctx context.Context, d *Diagnosis) {
 	if err != nil || len(list) == 0 {
 		return // the store, which says what is wrong with itself
 	}
-	text := strings.Join(list[:min(len(list), shownAlone)], "; ")
-	if more := len(list) - shownAlone; more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	d.Warn("lost", "among the data of instances, and with nobody any more: "+text,
+	d.Warn("lost", "among the data of instances, and with nobody any more: "+someOf(list),
 		"whoever has a copy of such a file gives the same content again with --file of any command at a node that takes part")
 }
 
@@ -199,15 +195,20 @@ func (k *Doctor) checkNotTaken(ctx context.Context, d *Diagnosis) {
 	if err != nil || len(list) == 0 {
 		return // the store, which says what is wrong with itself
 	}
+	d.Warn("not-taken", someOf(list), "mutirao show says it too, among the incidents; mutirao instances lists them as in need of somebody")
+}
+
+// shownAlone are named of the files that are only here, and of others of which there may be many.
+const shownAlone = 4
+
+// someOf are the first of what was found, with how many more there are.
+func someOf(list []string) string {
 	text := strings.Join(list[:min(len(list), shownAlone)], "; ")
 	if more := len(list) - shownAlone; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	d.Warn("not-taken", text, "mutirao show says it too, among the incidents; mutirao instances lists them as in need of somebody")
+	return text
 }
-
-// shownAlone are named of the files that are only here.
-const shownAlone = 4
 
 // checkAlone names the files that would be lost with this node.
 func (k *Doctor) checkAlone(ctx context.Context, d *Diagnosis) {

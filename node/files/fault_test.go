@@ -215,16 +215,23 @@ func content(t *testing.T, dir string) (bytes int64) {
 	return bytes
 }
 
+// withRoomForTen are one that gives files and one that takes them, and has room for ten chunks.
+func withRoomForTen(t *testing.T) (giver, taker *site) {
+	t.Helper()
+	giver = newSite(t, t.TempDir(), files.Options{}, everybody{})
+	dir := t.TempDir()
+	taker = newSite(t, dir, files.Options{
+		Space: func() (uint64, uint64, error) { return uint64(10*files.Chunk - content(t, dir)), 1 << 40, nil },
+	}, everybody{})
+	taker.link.knows("giver", giver.Topic)
+	return giver, taker
+}
+
 // A file that is promised room holds up none of those that have it before: a member's no file that a user waits for,
 // and one whose giver is away none of the same task.
 func TestPromisedRoomHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
-		dir := t.TempDir()
-		taker := newSite(t, dir, files.Options{
-			Space: func() (uint64, uint64, error) { return uint64(10*files.Chunk - content(t, dir)), 1 << 40, nil },
-		}, everybody{})
-		taker.link.knows("giver", giver.Topic)
+		giver, taker := withRoomForTen(t)
 		taker.link.drips("slow", giver.Topic, 64<<10)
 		first, _ := giver.put(t, 8*files.Chunk)
 		second, _ := giver.put(t, 7*files.Chunk)
@@ -237,12 +244,7 @@ func TestPromisedRoomHoldsUpNobodyElse(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		giver := newSite(t, t.TempDir(), files.Options{}, everybody{})
-		dir := t.TempDir()
-		taker := newSite(t, dir, files.Options{
-			Space: func() (uint64, uint64, error) { return uint64(10*files.Chunk - content(t, dir)), 1 << 40, nil },
-		}, everybody{})
-		taker.link.knows("giver", giver.Topic)
+		giver, taker := withRoomForTen(t)
 		taker.link.hang("mute", true)
 		first, _ := giver.put(t, 8*files.Chunk)
 		second, _ := giver.put(t, 7*files.Chunk)

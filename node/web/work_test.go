@@ -350,7 +350,7 @@ func TestAFormThatComesTwiceIsCarriedOutOnce(t *testing.T) {
 	})
 }
 
-// Who goes back to a form that was sent and types something else, or presses another button, sends another one.
+// To go back to a form that was sent and type something else, or press another button, is to send another one.
 func TestAFormSentAgainWithOtherContentsIsAnother(t *testing.T) {
 	f := brigade()
 	var taken []string

@@ -11,7 +11,6 @@ import (
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
-	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -77,17 +76,6 @@ func (d *Desk) noteCounted(k *kept) {
 	is.again = is.noted + askCountedFirst
 	d.standing[string(is.refusedKey())] = &is
 	d.in.Nudge() // it is asked about from now on
-}
-
-// resultOf is what a user handed in of an item just now.
-func (d *Desk) resultOf(who users.Who, r *Row, c wire.Spoken) (*kept, error) {
-	word, err := wire.EncodeSpoken(c)
-	if err != nil {
-		return nil, err
-	}
-	k := keptOf(who, r, r.AsOf, nil)
-	k.Word, k.What, k.Done = word, Completed, d.in.Clock.Now().Wall.UnixMilli()
-	return k, nil
 }
 
 // mindCounted asks now and then whether what counted does still.

@@ -121,6 +121,7 @@ func (d *Desk) keepForLater(
 func (d *Desk) finished(
 	who users.Who, r *Row, c wire.Spoken, body worklist.Result, in api.ItemResult, done choreo.Claimed,
 ) (*api.Item, error) {
+	k := keptOf(who, r, r.AsOf, nil)
 	switch {
 	case done.Kept != "":
 		d.dropUndone(who, r) // what was done of it before, and waits, is handed in as well
@@ -130,13 +131,12 @@ func (d *Desk) finished(
 		if done.Fails == "" && !in.Failed {
 			d.noteDone(who, r, c, body)
 		}
-		d.delivered(keptOf(who, r, r.AsOf, nil))
-		if k, err := d.resultOf(who, r, c); err == nil && !in.Failed {
+		d.delivered(k)
+		if !in.Failed && k.hand(c, d.in.Clock.Now().Wall) == nil {
 			d.noteCounted(k)
 		}
 	}
 	if done.Kept == "" {
-		k := keptOf(who, r, r.AsOf, nil)
 		d.mended(k)
 		d.took(k, in.Outputs)
 	}

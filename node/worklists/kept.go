@@ -67,7 +67,7 @@ type kept struct {
 	// More is what people see of it (more), in JSON; empty: a version before this one kept it.
 	More []byte
 
-	// What follows is not stored. Noted is when (Awake) this process kept it. PutOff is as in More; its holder is asked
+	// What follows is not stored. Noted is when (Awake) this process kept it, or asked last whether it counts. PutOff is as in More; its holder is asked
 	// again what it came to from again on (Awake), asks is how often it was.
 	noted  time.Duration
 	putOff bool
@@ -437,16 +437,24 @@ func (d *Desk) doneNow(who users.Who, r *Row, c wire.Spoken, body worklist.Resul
 	if k == nil {
 		k = keptOf(who, r, r.AsOf, nil)
 	}
-	word, err := wire.EncodeSpoken(c)
-	if err != nil {
+	if err := k.hand(c, d.in.Clock.Now().Wall); err != nil {
 		return nil, api.Judge(api.Invalid, err)
 	}
-	k.Word, k.What, k.Done = word, Completed, d.in.Clock.Now().Wall.UnixMilli()
 	if body.Failed {
 		k.What = "failed: " + body.Reason
 	}
 	k.setPutOff(false)
 	return k, nil
+}
+
+// hand notes that its user handed in now that it was done, by this word.
+func (k *kept) hand(c wire.Spoken, now time.Time) error {
+	word, err := wire.EncodeSpoken(c)
+	if err != nil {
+		return err
+	}
+	k.Word, k.What, k.Done = word, Completed, now.UnixMilli()
+	return nil
 }
 
 // later keeps what a user did of a locked item, to be handed in when its partner can be reached.

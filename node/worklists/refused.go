@@ -185,8 +185,8 @@ func (k *kept) said() bool { return strings.HasSuffix(k.Refused, saidAtOnce) }
 // awaitAdoption notes, durably, that the holder of an item keeps a result of which the user was told that it does not
 // count: so the user hears when it is adopted, also at a node that takes no part. If that fails the user does not.
 func (d *Desk) awaitAdoption(who users.Who, r *Row, c wire.Spoken, done choreo.Claimed) {
-	k, err := d.resultOf(who, r, c)
-	if err != nil || done.Result.IsZero() || !d.elsewhere(r) {
+	k := keptOf(who, r, r.AsOf, nil)
+	if k.hand(c, d.in.Clock.Now().Wall) != nil || done.Result.IsZero() || !d.elsewhere(r) {
 		return
 	}
 	now := k.Done

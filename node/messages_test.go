@@ -752,6 +752,60 @@ func TestWhateverEndsAnItemIsTold(t *testing.T) {
 	}
 }
 
+// Whoever had an item hands in what was made of it also where the instance ended meanwhile and the node was started
+// again: it is kept, whether that node holds the item, only takes part, or does not.
+func TestWorkOfWhatHasEndedIsKeptAfterARestart(t *testing.T) {
+	for _, at := range []string{"base", "crew", "tablet"} {
+		for _, looks := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "base:nurse", "crew", "tablet")
+				if err := tm.signIn(at, tm.addUser("base", "bia", "nurse")); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				tm.add("base", "workflow: dig\ndata: {found: {type: string}}\ntasks: {dig: {type: manual, role: nurse, "+
+					"offline: true, out: [found]}, fill: {type: manual, after: dig}}\n"+
+					"partitions: {near: {tasks: [dig], partner: base}, far: {tasks: [fill], partner: crew}}\n")
+				id := tm.begin("base", "dig", nil)
+				item := tm.itemOf(at, "bia", "dig").ID
+				if err := tm.claim(at, "bia", api.ClaimLock, item); err != nil {
+					t.Fatal(err)
+				}
+				if at != "base" {
+					tm.p[at].crash()
+				}
+				if err := tm.p["base"].api.Cancel(t.Context(), id, "enough"); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				if at != "base" {
+					tm.p[at].start()
+					tm.connect(at, "base")
+					pass(time.Minute)
+				}
+				for range 2 { // also where it was looked at before the second time
+					if looks {
+						if _, err := tm.p[at].api.Worklist(t.Context(), api.WorklistQuery{User: "bia"}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					tm.p[at].crash()
+					tm.p[at].start()
+					if at != "base" {
+						tm.connect(at, "base")
+					}
+					pass(time.Minute)
+				}
+				err := tm.hand(at, "bia", item, map[string]string{"found": "here"})
+				wantCode(t, err, api.Refused, "it is kept")
+				if !tm.incident("base", id, "is kept and does not count, as the instance was cancelled: found = here") {
+					t.Errorf("what was done at %s is shown nowhere", at)
+				}
+			})
+		}
+	}
+}
+
 // Whoever took an item at a device is told what became of it, also where that device was off when the instance ended, and
 // nobody had looked since.
 func TestADeviceKnowsWhatWasTakenThere(t *testing.T) {

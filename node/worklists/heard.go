@@ -364,7 +364,7 @@ func (d *Desk) locate(ctx context.Context, who users.Who, refs []string, exact b
 		}
 		switch {
 		case err != nil:
-			if r = d.findGone(who, ref, err); r == nil {
+			if r = d.findGone(ctx, who, ref, err); r == nil {
 				if r = d.findEarly(who, ref, err); r != nil {
 					return nil, d.inWords(r, nil, errAway)
 				}
@@ -431,15 +431,23 @@ func (d *Desk) addHeard(rows []Row, listed map[workflow.PartnerID][]Row, answere
 	return rows
 }
 
-// findGone finds an item that is on no list any more, as err says: its holder says what became of it.
-func (d *Desk) findGone(who users.Who, ref string, err error) *Row {
+// findGone finds an item that is on no list any more, as err says: its holder says what became of it. What this node holds
+// itself it knows of instances that have ended, also after it was started again.
+func (d *Desk) findGone(ctx context.Context, who users.Who, ref string, err error) *Row {
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.NotFound {
 		return nil
 	}
 	_, gone := d.heardOf(who)
 	r, err := d.find(gone, ref)
+	if err == nil {
+		return r
+	}
+	ended, err := d.in.Instances.LostLately(ctx, worklist.User(who.ID), d.in.Clock.Now().Wall.Add(-shownLost))
 	if err != nil {
+		return nil
+	}
+	if r, err = d.find(ended, ref); err != nil {
 		return nil
 	}
 	return r

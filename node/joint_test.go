@@ -1045,6 +1045,45 @@ partitions:
 	})
 }
 
+// Whoever handed something in at a holder that was evicted before anybody else heard of it finds it in the outbox once the
+// device hears of that, also after a restart.
+func TestWhatOnlyAnEvictedHolderTookIsToldWhereItWasDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeamOf(t, nil, "base:nurse", "kitchen:nurse", "tablet")
+		tm.signInNurses()
+		tm.add("base", `
+workflow: errand
+tasks: {go: {type: manual, role: nurse}, sum: {type: manual, role: nurse, after: go}}
+partitions: {far: {tasks: [go], partner: kitchen}, near: {tasks: [sum], partner: base}}
+`)
+		id := tm.begin("base", "errand", nil)
+		pass(time.Second)
+		for _, at := range []string{"kitchen", "tablet"} {
+			tm.disconnect("base", at)
+		}
+		pass(time.Second)
+		item := tm.itemOf("tablet", "bia", "go").ID
+		err := errors.Join(tm.claim("tablet", "bia", api.ClaimSelect, item), tm.hand("tablet", "bia", item, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		tm.wantOutbox("tablet")
+		tm.expel("base", "kitchen")
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		if state := tm.taskOf("base", id, "go").State; state != "FAILED" {
+			t.Errorf("at base it is %s", state)
+		}
+		for range 2 {
+			tm.wantOutbox("tablet", "bia|go|completed||kitchen had taken it, and was removed from the mesh since: "+
+				"it counts only where others had heard of it before that")
+			tm.p["tablet"].crash()
+			tm.p["tablet"].start()
+		}
+	})
+}
+
 // What is said to have failed after it was done, out of reach, is nothing from which anything is made.
 func TestWhatWasDoneAndThenFailedIsNotBuiltUpon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -357,7 +357,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Give: n.filing.GiveFor, HasGiven: n.filing.HasGiven, Vouch: n.filing.Vouch,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,
 		Absent: n.instances.view.Absent, Gone: n.people.GoneForGood, Witness: n.overview.WitnessAt,
-		Heard: n.people.heard,
+		Evicted: s.evicted.KeyEvicted, Heard: n.people.heard,
 		Away:  func() (time.Time, bool) { return n.absence.away() },
 		Until: func() *time.Time { return n.absence.until() },
 		ConnectionTime: func(p workflow.PartnerID) time.Duration {

@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // This file remembers, at a node that takes no part in an instance, what its users handed in there and counts. It may
@@ -83,7 +84,10 @@ func (d *Desk) mindCounted(now moment.Now) time.Duration {
 	d.mu.Lock()
 	next := now.Awake + moment.Never
 	for _, k := range d.standing {
-		if k.again < next && d.in.Peers.Up(workflow.PartnerID(k.At)) { // of others it is asked once they are back
+		switch at := workflow.PartnerID(k.At); {
+		case d.in.Evicted(at):
+			next = now.Awake
+		case k.again < next && d.in.Peers.Up(at): // of others it is asked once they are back
 			next = k.again
 		}
 	}
@@ -121,14 +125,14 @@ func (d *Desk) hasten(after time.Duration) bool {
 }
 
 // askCounted brings results once more that counted, as far as that is due: the same word counts once, and its holder
-// says what it comes to by now.
+// says what it comes to by now. A holder that was evicted says nothing that others believe.
 func (d *Desk) askCounted() {
 	now := d.in.Clock.Now().Awake
 	d.mu.Lock()
 	due := map[string]*kept{}
 	for _, key := range slices.Sorted(maps.Keys(d.standing)) {
-		k := d.standing[key]
-		if now < k.again || len(due) >= maxCountedAsks || !d.in.Peers.Up(workflow.PartnerID(k.At)) {
+		k, at := d.standing[key], workflow.PartnerID(d.standing[key].At)
+		if !d.in.Evicted(at) && (now < k.again || !d.in.Peers.Up(at)) || len(due) >= maxCountedAsks {
 			continue
 		}
 		due[key] = k
@@ -139,6 +143,11 @@ func (d *Desk) askCounted() {
 	mute := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(due)) {
 		k := due[key]
+		if at := workflow.PartnerID(k.At); d.in.Evicted(at) {
+			d.countsNoMore(key, k, fmt.Sprintf("%s had taken it, and was removed from the mesh since: it counts only where "+
+				"others had heard of it before that", d.in.Name(at)), worklist.ID{})
+			continue
+		}
 		c, err := wire.DecodeSpoken(k.Word)
 		if err != nil || mute[k.At] {
 			continue
@@ -148,19 +157,19 @@ func (d *Desk) askCounted() {
 		cancel()
 		switch {
 		case err == nil && done.Kept != "":
-			d.countsNoMore(key, k, done)
+			d.countsNoMore(key, k, "it counted, and does not any more, "+Because(done.Kept)+keptThere, done.Result)
 		case err != nil && !errors.As(err, new(refusal)):
 			mute[k.At] = true
 		}
 	}
 }
 
-// countsNoMore puts a result into the outbox that had counted, with why it does not any more.
-func (d *Desk) countsNoMore(key string, k *kept, done choreo.Claimed) {
+// countsNoMore puts a result into the outbox that had counted, with why it does not any more, or may not, and as what its
+// holder keeps it; zero: it does not.
+func (d *Desk) countsNoMore(key string, k *kept, why string, result worklist.ID) {
 	no := *k
-	no.Refused, no.RefusedAt = "it counted, and does not any more, "+Because(done.Kept)+keptThere,
-		d.in.Clock.Now().Wall.UnixMilli()
-	no.keptAs(done.Result)
+	no.Refused, no.RefusedAt = why, d.in.Clock.Now().Wall.UnixMilli()
+	no.keptAs(result)
 	d.mu.Lock()
 	if d.standing[key] != k {
 		d.mu.Unlock()

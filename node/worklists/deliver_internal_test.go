@@ -57,6 +57,7 @@ func TestWhoDoesNotAnswerDelaysNobody(t *testing.T) {
 		d, err := New(Surroundings{
 			Self: "here", Store: kvtest.New(), Clock: wallClock{}, Peers: peers, Waits: func() bool { return true },
 			Publish: func(api.Event) {}, Gone: func(workflow.PartnerID) bool { return false },
+			Evicted: func(workflow.PartnerID) bool { return false },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +96,8 @@ func TestALongDeliveryKeepsNoNodeBusy(t *testing.T) {
 			Waits: func() bool { return true }, Watched: func() bool { return false },
 			Aside: func(fn func()) { go fn() }, Nudge: func() { nudges.Add(1) }, Publish: func(api.Event) {}, People: onlyBia{},
 			Loads: noLoads{}, ConnectionTime: func(workflow.PartnerID) time.Duration { return time.Minute },
-			Gone: func(workflow.PartnerID) bool { return false },
+			Gone:    func(workflow.PartnerID) bool { return false },
+			Evicted: func(workflow.PartnerID) bool { return false },
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -188,8 +188,9 @@ type Surroundings struct {
 	Absent func(workflow.PartnerID) *api.Absence
 	// Heard is when a partner gave a sign of life for the last time; zero: it is not known.
 	Heard func(workflow.PartnerID) time.Time
-	// Gone reports whether a partner is not a member any more, for good.
-	Gone func(workflow.PartnerID) bool
+	// Gone reports whether a partner is not a member any more, for good, and Evicted whether it was removed.
+	Gone    func(workflow.PartnerID) bool
+	Evicted func(workflow.PartnerID) bool
 	// Has reports whether all of a file is here, and Lacks how many bytes of it are not. Rate is how many bytes a
 	// second of files come from the quickest of these partners that is connected, as measured lately; 0: none came yet.
 	Has   func(workflow.File) bool

@@ -147,6 +147,7 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 		Explain: func(err error) error { return err }, Known: func(time.Time) string { return "" },
 		Absent:         func(workflow.PartnerID) *api.Absence { return nil },
 		Gone:           func(workflow.PartnerID) bool { return false },
+		Evicted:        func(workflow.PartnerID) bool { return false },
 		Heard:          func(workflow.PartnerID) time.Time { return time.Time{} },
 		Has:            func(workflow.File) bool { return false },
 		Lacks:          func(f workflow.File) int64 { return f.Size },

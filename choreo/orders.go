@@ -47,6 +47,7 @@ func (m *Machine) MayOrder(u worklist.User, roles []workflow.RoleName) bool {
 // Asked is a failure of which somebody has to decide what becomes of it.
 type Asked struct {
 	Slot, Task workflow.TaskName
+	Item       worklist.Item      // the attempt that failed
 	Partner    workflow.PartnerID // who holds it
 	// Presumed: its holder has not said so, and may go on with it.
 	Presumed bool
@@ -64,7 +65,7 @@ func (m *Machine) Asks() (out []Asked) {
 		a := sl.Current
 		left := s.Answered(sl)
 		if s.Unhandled(a) && (!left || blocked && a.EndedByHolder()) && !m.goesOnHere(sl) {
-			out = append(out, Asked{sl.Task.Name, a.Task.Name, a.Partner, !a.EndedByHolder(), left})
+			out = append(out, Asked{sl.Task.Name, a.Task.Name, state.ItemOf(a.ID), a.Partner, !a.EndedByHolder(), left})
 		}
 	}
 	return out

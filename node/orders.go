@@ -256,6 +256,7 @@ func (k peoplesItems) targetIn(h *held, task workflow.TaskName, who worklist.Per
 				return t, err
 			}
 		}
+		t.Failed = h.m.Unhandled(t.Item)
 		t.Held, t.Due = h.m.HeldBy(t.Item), h.m.DueOf(t.Item)
 		if t.StandIn, t.MayCount = h.m.Meant(t.Item); t.StandIn == task {
 			t.StandIn = ""

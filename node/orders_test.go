@@ -303,6 +303,61 @@ func (tm *team) stateOf(at, id string, task workflow.TaskName) string {
 	return string(in.Tasks[i].State) + " " + string(in.State)
 }
 
+// An order that names the attempt it is about does nothing to another: not while that goes on, nor once it has failed as
+// well, whichever node it comes from, and after a crash.
+func TestAnOrderIsAboutTheAttemptThatItNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, _ := nurses(t)
+		st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota", Responsible: "bia"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := st.ID
+		fail := func() string {
+			t.Helper()
+			err := tm.p["base"].api.FinishTask(t.Context(), api.FinishRequest{ID: id, Task: "weigh", Failed: true, Reason: "no scales"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			asks := tm.show("base", id).Asks
+			if len(asks) != 1 || asks[0].Item == "" {
+				t.Fatalf("it asks %+v", asks)
+			}
+			return asks[0].Item
+		}
+		order := func(order, item string) error {
+			_, err := tm.p["tablet"].api.OrderTask(t.Context(),
+				api.TaskOrder{User: "bia", ID: id, Task: "weigh", Order: order, Item: item})
+			return err
+		}
+		first := fail()
+		if err := order(api.TaskAgain, first); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []string{api.TaskAgain, api.TaskStop, api.TaskContinue} {
+			wantCode(t, order(o, first), api.Refused, "of task weigh there is another attempt by now")
+		}
+		if got := tm.stateOf("base", id, "weigh"); got != "READY running" {
+			t.Errorf("weigh is %s", got)
+		}
+		second := fail()
+		if first == second {
+			t.Fatalf("both attempts are %s", first)
+		}
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		tm.connect("base", "tablet")
+		pass(time.Second)
+		for _, o := range []string{api.TaskAgain, api.TaskStop, api.TaskContinue} {
+			wantCode(t, order(o, first), api.Refused, "task weigh was done once more since, and has failed again")
+		}
+		if err := order(api.TaskAgain, second); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Who answers for an instance decides about a failure, also from a node that takes no part; others are
 // refused, and who has to be reached is named. What was ordered outlives a crash, and is done once.
 func TestOrdersAboutAFailure(t *testing.T) {

@@ -764,6 +764,8 @@ type Ask struct {
 	Task    workflow.TaskName `json:"task"`
 	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name
 	Partner string            `json:"partner"`         // who holds it
+	// Item is the attempt that failed, as TaskOrder names it; empty: who shows it does not say.
+	Item string `json:"item,omitempty"`
 	// Presumed: its holder has not said that it failed, and goes on with it when it can.
 	Presumed bool `json:"presumed,omitempty"`
 	// Left: somebody decided to leave it so, and what waits for it is blocked.
@@ -787,7 +789,9 @@ type Overdue struct {
 	Task    workflow.TaskName `json:"task"`
 	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name
 	Partner string            `json:"partner"`         // who holds it
-	Since   time.Time         `json:"since"`           // from when on it is overdue
+	// Item is the attempt at it, as TaskOrder names it; empty: who shows it does not say.
+	Item  string    `json:"item,omitempty"`
+	Since time.Time `json:"since"` // from when on it is overdue
 	// Commands are how those who decide say that it goes on, or fails, or have it go on until later.
 	Commands []string `json:"commands"`
 }

@@ -424,6 +424,9 @@ type TaskOrder struct {
 	Order  string            `json:"order"`            // again, skip, stop, continue, undo, cancel or recover
 	Reason string            `json:"reason,omitempty"` // skip needs one
 	To     string            `json:"to,omitempty"`     // again, by this partner in place of its holder
+	// Item is the attempt at the task that the order is about (Item.ID, Ask.Item): if there is another by then, it is
+	// refused. Empty: the one that there is.
+	Item string `json:"item,omitempty"`
 	// Recover is the step to recover by; with it there is neither a task nor a reason.
 	Recover *RecoveryStep `json:"recover,omitempty"`
 }

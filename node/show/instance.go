@@ -14,6 +14,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/partition/aptitude"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -214,6 +215,7 @@ func (vw *View) Asks(h *Held) (out []api.Ask) {
 	id := h.M.Instance().String()
 	for _, a := range h.M.Asks() {
 		x := api.Ask{Task: a.Task, Label: h.M.Definition().LabelOf(a.Task), Partner: vw.People.Name(a.Partner), Presumed: a.Presumed, Left: a.Left}
+		x.Item = (&worklists.Row{Instance: h.M.Instance(), Item: a.Item}).ID()
 		x.Lost = !a.Presumed && vw.People.GoneForGood(a.Partner)
 		may := func(order string) {
 			x.Orders = append(x.Orders, order)

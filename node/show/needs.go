@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -114,8 +115,15 @@ func (vw *View) eachOverdue(h *Held) iter.Seq[api.Overdue] {
 	return func(yield func(api.Overdue) bool) {
 		now := vw.Clock.Now()
 		for _, d := range vw.Deadlines(h, now) {
-			since := now.Wall.Add(d.Left).Round(time.Second).UTC()
-			if d.Overdue() && !yield(api.Overdue{Task: d.Task.Name, Partner: vw.People.Name(d.Partner), Since: since}) {
+			if !d.Overdue() {
+				continue
+			}
+			r := worklists.Row{Instance: h.M.Instance(), Item: d.Item}
+			x := api.Overdue{
+				Task: d.Task.Name, Partner: vw.People.Name(d.Partner), Item: r.ID(),
+				Since: now.Wall.Add(d.Left).Round(time.Second).UTC(),
+			}
+			if !yield(x) {
 				return
 			}
 		}

@@ -141,6 +141,13 @@ type action func(ctx context.Context, r *http.Request, s httpapi.Session) (*outc
 // act carries a form out, if it is worth it; else, or if that fails, the page with the form is shown once
 // more, by again, with the reason.
 func (p *Page) act(do action, again func(why error) screen) http.HandlerFunc {
+	return p.actOnce(sameForm, do, again)
+}
+
+// actOnce is act for forms that come again as same says.
+func (p *Page) actOnce(
+	same func(*http.Request, httpapi.Session) string, do action, again func(why error) screen,
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := session(r.Context())
 		switch s.Sent {
@@ -156,7 +163,7 @@ func (p *Page) act(do action, again func(why error) screen) http.HandlerFunc {
 			p.show(w, r, again(&trouble{key: "wrong.nul"}))
 			return
 		}
-		is, err := p.notes.once(sameForm(r, s), func() (*outcome, error) { return do(r.Context(), r, s) })
+		is, err := p.notes.once(same(r, s), func() (*outcome, error) { return do(r.Context(), r, s) })
 		if err != nil {
 			p.show(w, r, again(err))
 			return

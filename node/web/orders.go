@@ -137,11 +137,30 @@ func (p *Page) called(ctx context.Context, id string, t workflow.TaskName) strin
 	return in.CalledTask(t)
 }
 
+// sameOrder is as sameForm. A form that comes again after the task has failed once more is not answered as if that had
+// been decided: it comes to the node, which says so.
+func (p *Page) sameOrder(r *http.Request, s httpapi.Session) string {
+	form, about := sameForm(r, s), r.PostForm.Get("item")
+	if form == "" || about == "" {
+		return form
+	}
+	in, err := p.node.Show(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return form
+	}
+	for _, a := range in.Asks {
+		if string(a.Task) == r.PostForm.Get("task") && a.Item != about {
+			form += " " + a.Item
+		}
+	}
+	return form
+}
+
 // order gives an order about a failure, or cancels the instance.
 func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
 	o := api.TaskOrder{
 		User: s.User, ID: r.PathValue("id"), Task: workflow.TaskName(r.PostForm.Get("task")),
-		Order: r.PostForm.Get("order"),
+		Order: r.PostForm.Get("order"), Item: r.PostForm.Get("item"),
 	}
 	switch o.Order {
 	case api.TaskSkip:
@@ -150,7 +169,7 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		o.To = r.PostForm.Get("to")
 	}
 	if o.Order == api.TaskCancel {
-		o.Task = ""
+		o.Task, o.Item = "", ""
 	}
 	done, err := p.node.OrderTask(ctx, o)
 	if err != nil {

@@ -127,7 +127,7 @@ func New(node Node, log *slog.Logger) *Page {
 	p.mux.HandleFunc("POST /items/{item}", p.act(p.finish, p.itemWith))
 	p.mux.HandleFunc("POST /items/{item}/transfer", p.act(p.transfer, p.itemWith))
 	p.mux.HandleFunc("POST /workflows/{workflow}", p.act(p.start, p.beginWith))
-	p.mux.HandleFunc("POST /instances/{id}/orders", p.act(p.order, p.orderWith))
+	p.mux.HandleFunc("POST /instances/{id}/orders", p.actOnce(p.sameOrder, p.order, p.orderWith))
 	p.mux.HandleFunc("POST /instances/{id}/transfer", p.act(p.transfer, p.instanceWith))
 	p.mux.HandleFunc("POST /instances/{id}/adopt", p.act(p.adopt, p.instanceWith))
 	p.mux.HandleFunc("POST /instances/{id}/deadline", p.act(p.extend, p.instanceWith))

@@ -131,6 +131,63 @@ func TestOrderingAboutAFailure(t *testing.T) {
 	}
 }
 
+// An order's form that comes twice is carried out once. Sent again from an old page after the task failed once more, it is
+// not answered as if that had been decided: the node judges it by the attempt that the page was about, and its page is
+// shown as it is now.
+func TestAnOldOrderIsNotTheAnswerToANewFailure(t *testing.T) {
+	f := brigade()
+	var asked []api.TaskOrder
+	f.OnOrderTask = func(o api.TaskOrder) (*api.TaskOrdered, error) {
+		asked = append(asked, o)
+		if len(asked) > 1 {
+			return nil, api.Errorf(api.Refused, "task pump was done once more since, and has failed again: this order is about how it failed before")
+		}
+		return &api.TaskOrdered{ID: o.ID, Task: o.Task, Order: o.Order, User: "ana", At: "engine-7"}, nil
+	}
+	was := f.OnShow
+	item := "0001"
+	f.OnShow = func(of string) (*api.Instance, error) {
+		in, err := was(of)
+		if err == nil && len(in.Asks) > 0 {
+			changed := *in
+			changed.Asks = slices.Clone(in.Asks)
+			changed.Asks[0].Item = item
+			in = &changed
+		}
+		return in, err
+	}
+	p, path := newPage(f), "/instances/"+id
+	form := url.Values{"order": {api.TaskAgain}}
+	body := get(t, p, path, "en").Body.String()
+	for _, name := range []string{"form-name", "task", "item"} {
+		m := regexp.MustCompile(`name="` + name + `" value="([^"]+)"`).FindStringSubmatch(body[strings.Index(body, `id="asks"`):])
+		if m == nil {
+			t.Fatalf("an order has no %s\n%s", name, body)
+		}
+		form.Set(name, m[1])
+	}
+	for range 2 {
+		if text := follow(t, p, post(t, p, sent(httpapi.Good), "en", path+"/orders", form), "en"); !strings.Contains(text, "is done once more") {
+			t.Errorf("pressed:\n%s", text)
+		}
+	}
+	want := api.TaskOrder{User: "id-of-ana", ID: id, Task: workflow.TaskName(form.Get("task")), Order: api.TaskAgain, Item: "0001"}
+	if diff := cmp.Diff([]api.TaskOrder{want}, asked); diff != "" {
+		t.Errorf("twice the same form: %s", diff)
+	}
+	item = "0002"
+	w := post(t, p, sent(httpapi.Good), "en", path+"/orders", form)
+	if text := prose(w.Body.String()); w.Code == http.StatusSeeOther || !strings.Contains(text, "has failed again") {
+		t.Errorf("from an old page: %d\n%s", w.Code, text)
+	}
+	if !strings.Contains(w.Body.String(), `name="item" value="0002"`) {
+		t.Errorf("what is shown then is not how it failed now:\n%s", w.Body)
+	}
+	if diff := cmp.Diff([]api.TaskOrder{want, want}, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Messages count as read when somebody says so who sees them, and only those that were shown; to look changes nothing.
 func TestReadingMessages(t *testing.T) {
 	f := brigade()

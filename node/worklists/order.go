@@ -38,6 +38,8 @@ type Target struct {
 	// who holds an earlier attempt at the task that others only presume to have failed: it may still count.
 	StandIn  workflow.TaskName  `json:"stand_in,omitzero"`
 	MayCount workflow.PartnerID `json:"may_count,omitzero"`
+	// Failed: the attempt has failed, and nothing deals with that.
+	Failed bool `json:"failed,omitzero"`
 	// Held is by which grant somebody has the item; zero: nobody has.
 	Held worklist.ID `json:"held"`
 	// Due is the deadline of the task; zero: it has none now. Here: this node says all that itself.
@@ -68,6 +70,22 @@ func (t *Target) counts() error {
 	return api.Errorf(api.Refused, "instance %s does task %s of instance %s, which has ended: nothing that is done in it counts any more",
 		t.Instance.Short(), p.Task, p.Instance).
 		WithHint("order it there, if it failed: mutirao task again %s %s", p.Instance, p.Task)
+}
+
+// isStill refuses an order about an attempt that is not the one any more of which its task is ordered about; empty: it
+// names none.
+func (t *Target) isStill(item string) error {
+	r := Row{Instance: t.Instance, Item: t.Item}
+	switch {
+	case item == "" || t.Task == "" || r.ID() == item:
+		return nil
+	case t.Failed:
+		return api.Errorf(api.Refused, "task %s was done once more since, and has failed again: this order is about how it failed before",
+			t.Task).
+			WithHint("look at how it failed now, and decide about that")
+	}
+	return api.Errorf(api.Refused, "of task %s there is another attempt by now than the one that this order is about", t.Task).
+		WithHint("look at how far it is now: an order about what failed before was given already")
 }
 
 // same reports whether two partners say the same of what an order is about. Any of them carries
@@ -116,6 +134,9 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 	t, err := d.target(ctx, in.ID, task, who)
 	if err != nil {
 		return nil, d.unlessNamed(unnamed, err)
+	}
+	if err := t.isStill(in.Item); err != nil {
+		return nil, err
 	}
 	switch in.Order {
 	case api.TaskAgain, api.TaskSkip, api.TaskContinue:

@@ -43,6 +43,7 @@ type desk struct {
 	overview    survey
 	elections   chair
 	persons     persons
+	starts      starts
 }
 
 // holdings are the definitions that are here.

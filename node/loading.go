@@ -81,8 +81,9 @@ func (s *shard) find(id workflow.InstanceID) (*held, error) {
 
 // readSummary reads the summary of an instance. Of one that cannot be read the
 // instance's own facts say the same (see load).
-func (s *shard) readSummary(id workflow.InstanceID, b []byte) (sum index.Summary) {
-	if err := decode(b, &sum); err != nil {
+func (s *shard) readSummary(id workflow.InstanceID, b []byte) index.Summary {
+	sum, err := index.ReadSummary(b)
+	if err != nil {
 		s.n.count("unreadable.summaries", 1)
 		s.log.Warn("the summary of an instance cannot be read and is made again", "instance", id, "error", err)
 		return index.Summary{}
@@ -181,7 +182,7 @@ func firstSummary(m *choreo.Machine, def *library.Definition) index.Summary {
 	g := m.Genesis()
 	return index.Summary{
 		Definition: def.Hash, Workflow: def.Def.Name, Version: def.Def.Version, By: g.Chain.Author, Started: g.At,
-		Began: g.At, Of: index.PartOf(m.Parent()), Uses: usedBy(m),
+		Began: g.At, Of: index.PartOf(m.Parent()), Uses: usedBy(m), Nonce: g.Body.Genesis.Nonce,
 	}
 }
 

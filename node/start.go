@@ -28,6 +28,13 @@ const startWait = 3 * time.Second
 
 // start creates an instance and hands its partitions out.
 func (k *desk) start(ctx context.Context, r api.StartRequest) (*api.Started, error) {
+	if r.Key != "" {
+		was, over, err := k.asked(ctx, r)
+		if err != nil || was != nil {
+			return was, err
+		}
+		defer over()
+	}
 	h, err := k.definitions.Resolve(r.Workflow)
 	if err != nil {
 		return nil, err
@@ -79,7 +86,11 @@ func (k *desk) launch(ctx context.Context, e *library.Definition, r api.StartReq
 		k.ledger.TakeBack(id)
 		return launched{}, err
 	}
-	err = k.do(ctx, id, func(s *shard) error {
+	opening := ctx
+	if r.Key != "" { // whoever asks once more is to find it, or that none was begun
+		opening = context.WithoutCancel(ctx)
+	}
+	err = k.do(opening, id, func(s *shard) error {
 		err := s.open(m, e, elsewhere)
 		if err != nil {
 			k.ledger.TakeBack(id) // by its owner, who may be at it still when ctx ends
@@ -227,7 +238,7 @@ func (k *desk) genesis(
 	}
 	notes = append(notes, lacking...)
 	g := &fact.Genesis{
-		Definition: e.Hash, Nonce: [16]byte(k.random(16)), Input: input,
+		Definition: e.Hash, Nonce: k.nonce(by, r), Input: input,
 		Succession: []workflow.PartnerID{k.member.ID()}, Coordination: workflow.Choreography,
 	}
 	var who []string

@@ -50,3 +50,69 @@ func (tm *team) starts(at string, assign map[string]string, onlyHere bool, want 
 		tm.t.Errorf("held only here: %v after %v, want %v after %v", st.HeldOnlyHere, took, onlyHere, want)
 	}
 }
+
+// What is asked for twice with one key is started once: at one moment, after a crash, also once it has ended. With another
+// key, for another user or with other data it is another one.
+func TestAStartWithAKeyHappensOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base")
+		tm.add("base", "workflow: note\ndata: {text: {type: string}}\ntasks: {write: {type: manual}}\n")
+		tm.signIn("base", tm.addUser("base", "ana"))
+		start := func(r api.StartRequest) *api.Started {
+			t.Helper()
+			r.Workflow = "note"
+			out, err := tm.p["base"].api.Start(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		of := api.StartRequest{Key: "a", Input: api.Texts{"text": "x"}, User: "ana"}
+		both := make(chan *api.Started, 2)
+		for range 2 {
+			go func() {
+				out, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{
+					Workflow: "note", Key: of.Key, Input: of.Input, User: of.User})
+				if err != nil {
+					t.Error(err)
+				}
+				both <- out
+			}()
+		}
+		first, second := <-both, <-both
+		if first.ID != second.ID || first.Already == second.Already {
+			t.Fatalf("at one moment %+v and %+v", first, second)
+		}
+		again := func(when string) {
+			t.Helper()
+			if out := start(of); out.ID != first.ID || !out.Already {
+				t.Errorf("%s %+v, want %s", when, out, first.ID)
+			}
+		}
+		again("at once")
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		again("after a crash")
+		seen := map[string]bool{first.ID: true}
+		for what, r := range map[string]api.StartRequest{
+			"another key": {Key: "b", Input: of.Input, User: "ana"}, "other data": {Key: "a", User: "ana"},
+			"another user": {Key: "a", Input: of.Input, User: "base"}, "no key": {Input: of.Input, User: "ana"},
+		} {
+			out := start(r)
+			if seen[out.ID] || out.Already {
+				t.Errorf("with %s it is %+v", what, out)
+			}
+			seen[out.ID] = true
+		}
+		if out := start(api.StartRequest{Input: of.Input, User: "ana"}); seen[out.ID] {
+			t.Errorf("without a key it is %+v", out)
+		}
+		if err := tm.p["base"].api.Cancel(t.Context(), first.ID, "over"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Hour)
+		tm.p["base"].crash()
+		tm.p["base"].start()
+		again("after it has ended")
+	})
+}

@@ -103,6 +103,45 @@ func nurses(t *testing.T) (tm *team, id string) {
 	return tm, st.ID
 }
 
+// What was handed in is not handed in once more, as when the answer was lost and the node was started again meanwhile:
+// nothing is written down, and nothing is kept beside what counts.
+func TestAResultHandedInTwiceOverARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id := nurses(t)
+		for _, node := range []string{"base", "tablet"} {
+			user := map[string]string{"base": "ana", "tablet": "bia"}[node]
+			item := tm.items(node, user)[0].ID
+			if err := tm.claim(node, user, api.ClaimSelect, item); err != nil {
+				t.Fatal(err)
+			}
+			r := api.ItemResult{User: user, Item: item, Outputs: map[string]string{}}
+			if _, err := tm.p[node].api.FinishItem(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			tm.p["base"].crash()
+			tm.p["tablet"].crash()
+			tm.p["base"].start()
+			tm.p["tablet"].start()
+			tm.connect("base", "tablet")
+			tm.connect("base", "phone")
+			pass(5 * time.Second)
+			facts := len(tm.log("base", id))
+			_, err := tm.p[node].api.FinishItem(t.Context(), r)
+			if node == "tablet" { // base has it still, and answers as it did
+				wantCode(t, err, api.NotFound, "there is no item")
+			} else if err != nil {
+				t.Error(err)
+			}
+			if in := tm.show("base", id); len(in.Incidents) > 0 || len(tm.log("base", id)) != facts {
+				t.Errorf("there is kept %+v, and there are %d facts, were %d", in.Incidents, len(tm.log("base", id)), facts)
+			}
+		}
+		if got := tm.stateOf("base", id, "feed"); got != "SUCCEEDED succeeded" {
+			t.Errorf("feed is %s", got)
+		}
+	})
+}
+
 // Two users on two nodes: what one takes the other does not see, until it is given back; what
 // one hands in ends the task, with its data.
 func TestTwoUsersOneItem(t *testing.T) {

@@ -285,6 +285,10 @@ type StartRequest struct {
 	Transfer string `json:"transfer,omitempty"`
 	// WaitForRole starts it although nobody has the role of some task.
 	WaitForRole bool `json:"wait_for_role,omitempty"`
+	// Key names the request, by a text that nobody else thinks of: who asks for the same with the same key again, since
+	// the answer was lost, say, or the node was started again meanwhile, is told of the instance that was started, and
+	// none is started beside it. Empty: each request starts one.
+	Key string `json:"key,omitempty"`
 }
 
 // Texts are texts by names. JSON may not give null for one, which would be read as a text without letters.
@@ -449,6 +453,8 @@ type Started struct {
 	HeldOnlyHere bool `json:"held_only_here"`
 	// Notes say what the user should know, e.g. who could not be reached.
 	Notes []string `json:"notes,omitempty"`
+	// Already: it was started before, when the same was asked for with the same key.
+	Already bool `json:"already,omitempty"`
 }
 
 // InstanceSummary is one row of the list of instances.

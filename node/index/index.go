@@ -239,6 +239,18 @@ func (x *List) Has(id workflow.InstanceID) bool {
 	return has
 }
 
+// Begun is the instance that a partner began with a nonce, if one is listed.
+func (x *List) Begun(by workflow.PartnerID, nonce [16]byte) (id workflow.InstanceID, is bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for id, sum := range x.all {
+		if sum.Nonce == nonce && sum.By == by {
+			return id, true
+		}
+	}
+	return id, false
+}
+
 // Get is what is known of an instance, if it is listed.
 func (x *List) Get(id workflow.InstanceID) (Summary, bool) {
 	x.mu.Lock()

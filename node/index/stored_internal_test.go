@@ -21,18 +21,21 @@ func TestAFaultIsNotStored(t *testing.T) {
 	}
 }
 
-// A summary that a version before this one stored, which did not have the subject, is read.
+// A summary that a version before this one stored, which did not have the subject or the nonce, is read.
 func TestSummariesOfBeforeAreRead(t *testing.T) {
 	now := codec.Encode(Summary{Workflow: "trip", Done: 3, Filed: true})
 	var fields []codec.Raw
 	if err := codec.Decode(now, &fields); err != nil || len(fields) != summaryFields {
 		t.Fatalf("%d fields are stored, %v", len(fields), err)
 	}
-	sum, err := ReadSummary(codec.Encode(fields[:summaryFields-1]))
-	if err != nil || sum.Workflow != "trip" || sum.Done != 3 || !sum.Filed || sum.Subject != "" {
-		t.Errorf("of before %+v, %v", sum, err)
+	for _, stored := range []int{summaryFields - 2, summaryFields - 1} {
+		sum, err := ReadSummary(codec.Encode(fields[:stored]))
+		if err != nil || sum.Workflow != "trip" || sum.Done != 3 || !sum.Filed || sum.Subject != "" || sum.Nonce != [16]byte{} {
+			t.Errorf("of %d fields %+v, %v", stored, sum, err)
+		}
 	}
-	if sum, err = ReadSummary(codec.Encode(Summary{Subject: "Rua 3"})); err != nil || sum.Subject != "Rua 3" {
+	is := Summary{Subject: "Rua 3", Nonce: [16]byte{7}}
+	if sum, err := ReadSummary(codec.Encode(is)); err != nil || sum != is {
 		t.Errorf("of now %+v, %v", sum, err)
 	}
 }

@@ -79,16 +79,21 @@ type Summary struct {
 	Filed bool
 	// Subject is what an ended instance is about, in the words with which it was started.
 	Subject string
+	// Nonce is that of its genesis: who asks once more for what was begun with a key is told of it (List.Begun).
+	Nonce [16]byte
 }
 
-// summaryFields are how many of them are stored; versions before 2026-11-30 stored one less, the last.
-const summaryFields = 27
+// summaryFields are how many of them are stored; versions before 2026-11-30 stored up to two less, the last.
+const summaryFields = 28
 
 // ReadSummary reads what is stored.
 func ReadSummary(b []byte) (sum Summary, err error) {
 	var fields []codec.Raw
-	if err = codec.Decode(b, &fields); err == nil && len(fields) == summaryFields-1 {
-		b = codec.Encode(append(fields, codec.Encode("")))
+	if err = codec.Decode(b, &fields); err == nil && len(fields) == summaryFields-2 {
+		fields = append(fields, codec.Encode(""))
+	}
+	if len(fields) == summaryFields-1 {
+		b = codec.Encode(append(fields, codec.Encode([16]byte{})))
 	}
 	return sum, codec.Decode(b, &sum)
 }

@@ -116,6 +116,19 @@ func (n *notes) find(r *http.Request) *note {
 // formName is the name of the field by which a form that comes twice is known.
 const formName = "form-name"
 
+// mostName is the longest name of a form that is kept, in bytes.
+const mostName = 64
+
+// sameName is the name of a form on a page that may be shown since it was not carried out: then the one that it came with.
+// As far as its browser knows, that is: the answer may have been lost, and the node started again since. So what it began
+// is known by that name (api.StartRequest.Key).
+func sameName(r *http.Request) string {
+	if name := r.PostForm.Get(formName); name != "" && len(name) <= mostName {
+		return name
+	}
+	return rand.Text()
+}
+
 // sameForm is the same for a form that comes again just as it was, and differs for one that leads elsewhere, or in
 // which anything is different. Empty: the form has no name, so nobody knows.
 func sameForm(r *http.Request, s httpapi.Session) string {

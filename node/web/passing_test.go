@@ -136,7 +136,7 @@ func TestPassingOnRefused(t *testing.T) {
 			"Diga para onde vai: uma pessoa, um papel ou de volta.": {"way": {""}},
 			"bia lacks the role crew": {"way": {"to"}, "to": {"id-of-bia"},
 				"why": {"<near>"}},
-			"Nothing was sent yet: look it over, and press once more": {"way": {"to"}, "to": {"id-of-bia"},
+			"This was not carried out now: look it over, and press once more": {"way": {"to"}, "to": {"id-of-bia"},
 				"why": {"<near>"}, "stale": {"yes"}},
 		} {
 			lang, s := "en", sent(httpapi.Good)

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"maps"
 	"net/http"
@@ -62,7 +61,7 @@ func (p *Page) beginWith(why error) screen {
 		refusalOf(ctx).fields = fields
 		b := beginning{
 			Workflow: wf, Tasks: inOrder(def),
-			Diagram: drawingOf("/workflows/"+url.PathEscape(string(wf.Name)+"@"+short(wf.Hash)), ""), Form: rand.Text(),
+			Diagram: drawingOf("/workflows/"+url.PathEscape(string(wf.Name)+"@"+short(wf.Hash)), ""), Form: sameName(r),
 			Token: s.FormToken, Acts: s.Acts, Why: p.problem(r, why),
 			Responsible: r.PostForm.Get("responsible"), WaitForRole: r.PostForm.Has("wait-for-role"),
 		}
@@ -187,13 +186,16 @@ func (p *Page) start(ctx context.Context, r *http.Request, s httpapi.Session) (*
 	}
 	started, err := p.node.Start(ctx, api.StartRequest{
 		Workflow: r.PathValue("workflow"), User: s.User, Input: input, Responsible: r.PostForm.Get("responsible"),
-		WaitForRole: r.PostForm.Has("wait-for-role"),
+		WaitForRole: r.PostForm.Has("wait-for-role"), Key: r.PostForm.Get(formName),
 	})
 	if err != nil {
 		return nil, err
 	}
 	key := "note.started"
-	if started.HeldOnlyHere {
+	switch {
+	case started.Already:
+		key = "note.started.already"
+	case started.HeldOnlyHere:
 		key = "note.started.here"
 	}
 	return &outcome{to: "/instances/" + url.PathEscape(started.ID), note: note{Key: key, Args: []any{wf.Name}}}, nil

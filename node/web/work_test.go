@@ -188,6 +188,41 @@ func TestAnOldOrderIsNotTheAnswerToANewFailure(t *testing.T) {
 	}
 }
 
+// A form that starts something says the same key to a node that was started again meanwhile, though its session has ended
+// and its page was shown once more: the node knows what it began. So it is not begun twice, and that is said.
+func TestAFormThatStartsIsTheSameAfterARestart(t *testing.T) {
+	f := brigade()
+	began := map[string]bool{}
+	f.OnStart = func(r api.StartRequest) (*api.Started, error) {
+		was := began[r.Key]
+		began[r.Key] = true
+		return &api.Started{ID: id, Already: was}, nil
+	}
+	p, path := newPage(f), "/workflows/fire"
+	body := get(t, p, path, "en").Body.String()
+	named := regexp.MustCompile(`name="form-name" value="([^"]+)"`)
+	name := named.FindStringSubmatch(body)
+	if name == nil {
+		t.Fatal(body)
+	}
+	form := url.Values{"form-name": {name[1]}, "form-token": {"old"}, "data.place": {"by the river"}}
+	if text := follow(t, p, post(t, p, sent(httpapi.Good), "en", path, form), "en"); !strings.Contains(text, "Started: ") {
+		t.Fatal(text)
+	}
+	p = newPage(f) // the node is started again, and the browser sends its form once more
+	shown := post(t, p, sent(httpapi.Stale), "en", path, form).Body.String()
+	if again := named.FindStringSubmatch(shown); again == nil || again[1] != name[1] {
+		t.Fatalf("the form is called %q, was %q", again, name)
+	}
+	form.Set("form-token", "new")
+	if text := follow(t, p, post(t, p, sent(httpapi.Good), "en", path, form), "en"); !strings.Contains(text, "This form had started ") {
+		t.Error(text)
+	}
+	if len(began) != 1 || began[""] {
+		t.Errorf("the node was asked with %v", began)
+	}
+}
+
 // Messages count as read when somebody says so who sees them, and only those that were shown; to look changes nothing.
 func TestReadingMessages(t *testing.T) {
 	f := brigade()
@@ -310,7 +345,7 @@ func TestOnlyGoodFormsAreCarriedOut(t *testing.T) {
 			worth httpapi.Sent
 			want  string
 		}{
-			{httpapi.Stale, "You had to sign in again meanwhile. Nothing was sent yet"},
+			{httpapi.Stale, "You had to sign in again meanwhile. This was not carried out now"},
 			{httpapi.MayNot, "This browser may only look. Nothing was changed."},
 			{httpapi.Nothing, "This browser may only look. Nothing was changed."},
 		} {

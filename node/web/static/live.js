@@ -43,7 +43,7 @@
   const forget = (but) => store(() => { for (const k of Object.keys(localStorage)) if (k.startsWith("mutirao ") && !(but && k.startsWith(but))) localStorage.removeItem(k); });
   if (main.dataset.user) forget(own);
   function keep(form) {
-    const now = {};
+    const now = { "form-name": form.elements["form-name"].value }; // sent again from another page, it is the same form still
     for (const e of fields(form)) if ((e.type !== "radio" && e.type !== "checkbox") || e.checked) now[e.name] = e.value;
     for (const e of form.elements) {
       const file = e.type === "file" && form.querySelector(`input[type="hidden"][name="${CSS.escape(e.name.replace("file.", "data."))}"]`);
@@ -78,6 +78,7 @@
   for (const form of main.querySelectorAll("form[data-keep]")) {
     const was = store(() => JSON.parse(localStorage.getItem(kept(form))));
     if (was && !("came" in form.dataset)) {
+      if (was["form-name"]) form.elements["form-name"].value = was["form-name"];
       for (const e of fields(form)) {
         if (e.type === "radio" || e.type === "checkbox") e.checked = (was[e.name] ?? "") === e.value;
         else if (e.name in was) e.value = was[e.name];
@@ -97,7 +98,10 @@
     if (form.dataset.sent) return e.preventDefault(); // pressed twice
     form.dataset.sent = "yes";
     if (pressed) pressed.setAttribute("aria-busy", "true");
-    if (form.dataset.keep) store(() => sessionStorage.setItem("sent", kept(form)));
+    if (form.dataset.keep) {
+      keep(form); // also where nothing was typed: its name, if the answer does not come
+      store(() => sessionStorage.setItem("sent", kept(form)));
+    }
     if ([...form.elements].some((f) => f.type === "file" && f.files.length)) {
       e.preventDefault();
       send(form, pressed);

@@ -101,6 +101,10 @@ func (l *language) control(f api.Field, typed url.Values) control {
 	switch workflow.DataType(f.Type) {
 	case workflow.TypeFile:
 		l.fileControl(&c, f, was)
+	case unknown:
+		if _, err := workflow.ParseFile(c.Text); err == nil {
+			l.fileControl(&c, f, was)
+		}
 	case workflow.TypeInteger:
 		c.Kind, c.Mode = "number", "numeric"
 	case workflow.TypeNumber:
@@ -277,7 +281,7 @@ func (l *language) typed(fields []api.Field, form url.Values, starting bool) (va
 			continue
 		}
 		text := asTyped(form.Get(dataPrefix + f.Name))
-		if f.Type != string(workflow.TypeString) {
+		if f.Type != string(workflow.TypeString) && f.Type != unknown {
 			text = strings.TrimSpace(text)
 		}
 		if was := l.written(f); unkept(was) >= 0 && text == withMarks(was) {
@@ -485,6 +489,9 @@ func (l *language) decimal(text string) (n string, ok bool) {
 
 // fits says what is wrong with a value of the right type; empty: nothing.
 func (l *language) fits(f api.Field, v string) string {
+	if f.Type == unknown && len(v) <= workflow.MaxValue {
+		return ""
+	}
 	if n, err := strconv.ParseFloat(v, 64); err == nil && (f.Min != nil && n < *f.Min || f.Max != nil && n > *f.Max) {
 		return l.say("wrong.range", lowerFirst(l.interval(f)))
 	}

@@ -468,8 +468,8 @@ func beyond(doc, title string) string {
 	return doc
 }
 
-// fieldsOf are what a result may set. Where that is not known any more since the holder cannot be asked, those
-// that were typed are shown again as texts.
+// fieldsOf are what a result may set. Where that is not known any more since the holder cannot be asked, they are those
+// that were typed, of no type that is known here (unknown): nothing is said of them but what the node says.
 func fieldsOf(s *api.ItemSheet, form url.Values) []api.Field {
 	if s.Whole {
 		return s.Fields
@@ -477,12 +477,15 @@ func fieldsOf(s *api.ItemSheet, form url.Values) []api.Field {
 	var out []api.Field
 	for k := range form {
 		if name, ok := strings.CutPrefix(k, dataPrefix); ok {
-			out = append(out, api.Field{Name: name, Type: "string"})
+			out = append(out, api.Field{Name: name, Type: unknown})
 		}
 	}
 	slices.SortFunc(out, func(a, b api.Field) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
+
+// unknown is the type of a field of which this node does not know it now.
+const unknown = ""
 
 // strange reports whether a form has something for which there is no field: it was made before the definition changed, and
 // what was typed there is not to be lost without a word.

@@ -223,6 +223,35 @@ func TestAFormThatStartsIsTheSameAfterARestart(t *testing.T) {
 	}
 }
 
+// A photo of an item whose fields this node does not know, as its holder cannot be asked and it was not locked, is no text
+// that was typed: it comes to the node, whose reason is shown, and stays with the form.
+func TestAPhotoForWhatIsNotKnownHere(t *testing.T) {
+	f := brigade()
+	f.OnItemSheet = func(api.ItemQuery) (*api.ItemSheet, error) {
+		s, err := sheetOf("b2")
+		s.Fields, s.Whole = nil, false
+		return s, err
+	}
+	var got map[string]string
+	f.OnFinishItem = func(r api.ItemResult) (*api.Item, error) {
+		got = r.Outputs
+		return nil, api.Errorf(api.Refused, "medic, who holds evacuate, cannot be asked now")
+	}
+	photo := workflow.File{Name: "gate.jpg", Size: 5, Root: [32]byte{1}}.String()
+	form := url.Values{"act": {"done"}, "data.photo": {photo}, "data.people": {" 7"}}
+	w := post(t, newPage(f), sent(httpapi.Good), "en", "/items/b2", form)
+	text := prose(w.Body.String())
+	if !strings.Contains(text, "medic, who holds evacuate, cannot be asked now") || strings.Contains(text, "is data of type") {
+		t.Error(text)
+	}
+	if !strings.Contains(text, "gate.jpg (5 B)") || !strings.Contains(w.Body.String(), `value="`+html.EscapeString(photo)+`"`) {
+		t.Errorf("the photo is not with the form:\n%s", w.Body)
+	}
+	if diff := cmp.Diff(map[string]string{"photo": photo, "people": " 7"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Messages count as read when somebody says so who sees them, and only those that were shown; to look changes nothing.
 func TestReadingMessages(t *testing.T) {
 	f := brigade()

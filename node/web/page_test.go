@@ -749,7 +749,7 @@ func TestOutside(t *testing.T) {
 		{"/sign-in/x", httpapi.Welcome, 200, "Pronto, você entrou."},
 		{"/sign-out", httpapi.Left, 200, "Você saiu neste navegador."},
 		{"/", httpapi.Ended, 401, "foi removido, saiu, ou seus certificados venceram"},
-		{"/items/x", httpapi.TooLarge, 413, "no máximo 1 MiB"},
+		{"/items/x", httpapi.TooLarge, 413, "um formulário pode ter 1 MiB"},
 		{"/sign-in/x", httpapi.TooOften, 429, "links demais que não funcionam"},
 		{"/", httpapi.Closed, 401, "<code>mutirao web</code>"},
 		{"/static/style.css", httpapi.Closed, 200, ".cards"},

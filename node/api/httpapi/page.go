@@ -72,7 +72,7 @@ const (
 	Spent                // its link was used before, or is too old
 	Welcome              // it has just signed in
 	Left                 // it has just signed out
-	TooLarge             // it sent a form that is larger than MaxBody
+	TooLarge             // it sent a form that is larger than MaxBody, or with a large file that is not kept
 	Ended                // its user is not signed in at this node any more
 	TooOften             // from its address came too many links that are none
 )

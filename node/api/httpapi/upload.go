@@ -22,13 +22,16 @@ type Upload struct {
 const (
 	maxUploads = 16  // files in one form
 	maxFields  = 512 // parts of one form, files included
+	// maxUnkept is how much is read, in bytes, of the rest of files that are not kept, to get at what was typed behind
+	// them: beyond it nobody is kept sending what nobody wants.
+	maxUnkept = 8 << 20
 )
 
 // readParts reads a form that may bring files along, into r.PostForm and s.Files. A file is kept as it comes, and only
 // if what came before it, the secret of the session, makes the form a good one; else it is passed over.
 func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multipart.Reader, s *Session) error {
 	r.PostForm, s.Files = url.Values{}, map[string]Upload{}
-	left, came, early := int64(MaxBody), 0, passedOver{}
+	left, came, early, unkept := int64(MaxBody), 0, passedOver{}, int64(maxUnkept)
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
 		switch {
@@ -45,8 +48,19 @@ func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multi
 				early = append(early, passed{part.FormName(), part.FileName()})
 				continue
 			}
-			s.Files[part.FormName()] = h.keep(r, part, came)
+			up := h.keep(r, part, came)
+			s.Files[part.FormName()] = up
 			came++ // several may come under one name
+			if up.Err == nil {
+				continue
+			}
+			n, err := io.CopyN(io.Discard, part, unkept)
+			if unkept -= n; unkept == 0 {
+				return errTooLarge
+			}
+			if err != io.EOF {
+				return api.Errorf(api.Invalid, "the form broke off: %v", err)
+			}
 			continue
 		}
 		text, err := io.ReadAll(io.LimitReader(part, left+1))

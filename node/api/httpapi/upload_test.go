@@ -87,6 +87,31 @@ func parts(t *testing.T, fields ...string) (kind string, body *bytes.Buffer) {
 	return m.FormDataContentType(), body
 }
 
+// refuser is a node that takes no file.
+type refuser struct{ *apitest.Fake }
+
+func (refuser) PutFile(_ context.Context, name string, _ io.Reader) (*api.File, error) {
+	return nil, api.Errorf(api.Refused, "there is no room for %s", name)
+}
+
+// A form with a file that is not kept is read to its end, for what was typed behind the file, but not if that is far: then
+// it is answered, and the connection closed, with most of it unsent.
+func TestAHugeFormIsAnsweredEarly(t *testing.T) {
+	b := newBrowser(t, people("ana"))
+	b.server = httpapi.NewServer(refuser{people("ana")}, "token", httpapi.Options{Page: pigeonhole{}})
+	b.signIn()
+	token := "form-token=" + b.do("GET", "/").Header().Get("X-Form-Token")
+	kind, body := parts(t, token, "file.a=a.jpg:"+strings.Repeat("x", 3<<20), "report=smoke")
+	if w := b.send(kind, body); w.Code != 200 || !strings.Contains(w.Body.String(), `report ["smoke"], files file.a not: there is no room for a.jpg`) {
+		t.Errorf("of 3 MiB: %d %.300s", w.Code, w.Body)
+	}
+	kind, body = parts(t, token, "file.a=a.jpg:"+strings.Repeat("x", 40<<20), "report=smoke")
+	w := b.send(kind, body)
+	if w.Code != 401 || !strings.Contains(w.Body.String(), "too large") || body.Len() < 30<<20 {
+		t.Errorf("of 40 MiB, with %d bytes unread: %d %.300s", body.Len(), w.Code, w.Body)
+	}
+}
+
 // Files of a form are kept if our own page of this very session sent it, by whoever may act, and if that is known
 // before the file comes; else nothing is kept, and the rest of the form is there all the same.
 func TestFilesOfForms(t *testing.T) {

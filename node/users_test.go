@@ -308,6 +308,38 @@ tasks:
 	})
 }
 
+// Of those to whom an item is offered nobody is named who was removed since.
+func TestAnOfferNamesNobodyWhoWasRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three")
+		for at, user := range map[string]string{"two": "bia", "three": "rui"} {
+			tm.profile(at, api.ProfileChange{Capabilities: &[]string{"boat"}})
+			if err := tm.signIn(at, tm.addUser("one", user, "crew")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tm.add("one", `
+workflow: crossing
+distribution: {mechanism: Typical}
+tasks:
+  row: {type: manual, role: crew, suitability: {boat: 1}}
+`)
+		pass(time.Second)
+		id := tm.begin("one", "crossing", map[string]string{"main": "one"})
+		pass(time.Second)
+		if to := tm.show("one", id).Tasks[0].OfferedTo; !slices.Equal(to, []string{"bia", "rui"}) {
+			t.Fatalf("it is offered to %v", to)
+		}
+		if _, err := tm.p["one"].api.RemoveUser(t.Context(), "rui"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if to := tm.show("one", id).Tasks[0].OfferedTo; !slices.Equal(to, []string{"bia"}) {
+			t.Errorf("after rui was removed it is offered to %v", to)
+		}
+	})
+}
+
 // A member that is no administrator and sends records about users gets none in; what it
 // sends is counted, and people see of whom.
 func TestAMemberCannotMakeUsers(t *testing.T) {

@@ -29,7 +29,10 @@ func (vw *View) addClaims(h *Held, views []state.TaskView, in *api.Instance) {
 			t.Said = vw.said(v.Remark)
 			switch {
 			case v.Holder == "":
-				t.OfferedTo = vw.Partners.CalledAll(v.Offered)
+				t.OfferedTo = vw.Partners.CalledAll(slices.DeleteFunc(slices.Clone(v.Offered), func(u worklist.User) bool {
+					_, known := vw.Partners.Person(u)
+					return !known // was removed since, or is signed in nowhere
+				}))
 			case v.Mode == worklist.Handed:
 				t.KeptFor = vw.Partners.Called(v.Holder)
 			default:

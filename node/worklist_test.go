@@ -771,6 +771,36 @@ partitions: {home: {tasks: [weigh], partner: base}}
 	})
 }
 
+// The outbox calls what was handed in as the form did in which it was typed: by its label, or by what is said of it in
+// short.
+func TestTheOutboxCallsDataAsTheFormDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.add("base", `
+workflow: meals
+data:
+  weight: {type: integer, label: Weight in kg}
+  food: {type: string, doc: What it ate}
+  sex: {type: string}
+tasks: {weigh: {type: manual, role: nurse, offline: true, out: [weight, food, sex]}}
+partitions: {home: {tasks: [weigh], partner: base}}
+`)
+		_, item := tm.rounds("meals", nil)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.goesAway("tablet")
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3", "food": "hay", "sex": "f"}); err != nil {
+			t.Fatal(err)
+		}
+		list, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
+		want := map[string]string{"weight": "Weight in kg", "food": "What it ate"}
+		if err != nil || len(list) != 1 || !maps.Equal(list[0].DataLabels, want) {
+			t.Errorf("the outbox has %+v, %v", list, err)
+		}
+	})
+}
+
 // What waits to be handed in can be mended: the new result takes its place, and what it does not name, as a photo, is
 // as it was given before. That it failed after all takes the place of all of it.
 func TestWhatIsMendedOutOfReachKeepsTheRest(t *testing.T) {

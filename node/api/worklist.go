@@ -339,6 +339,20 @@ type Field struct {
 	Value    any      `json:"value"` // that it has now, or if nothing else is set
 }
 
+// longLabel is up to how many bytes what the definition says of a data item is its label.
+const longLabel = 80
+
+// Called is what people call it where they set it: by its label, else by what is said of it in short, else by its name.
+func (f *Field) Called() string {
+	switch {
+	case f.Label != "":
+		return f.Label
+	case f.Doc != "" && len(f.Doc) <= longLabel:
+		return f.Doc
+	}
+	return f.Name
+}
+
 // Datum is a data item with its value.
 type Datum struct {
 	Name  string `json:"name"`
@@ -377,8 +391,10 @@ type Undelivered struct {
 	// then. Left out: its partner does not have it. TaskLabels are as of an item.
 	Awaits     []string          `json:"awaits,omitempty"`
 	TaskLabels map[string]string `json:"task_labels,omitempty"`
-	// Outputs are the data that its user handed in, as they were typed.
-	Outputs map[string]string `json:"outputs,omitempty"`
+	// Outputs are the data that its user handed in, as they were typed. DataLabels are what people call these, by name, as
+	// the item's form did; what is left out is called by its name.
+	Outputs    map[string]string `json:"outputs,omitempty"`
+	DataLabels map[string]string `json:"data_labels,omitempty"`
 	// Refused is why it waits no longer: its partner did not take it, or it does not count; empty: it waits. RefusedAt is
 	// since when, and ID by what it is dropped: until then it stays.
 	Refused   string     `json:"refused,omitempty"`

@@ -75,22 +75,16 @@ type choice struct {
 	Chosen          bool
 }
 
-// longLabel is up to how many bytes what the definition says of a data item is its label.
-const longLabel = 80
-
 // mostRadios is how many values are offered side by side; more of them are a list.
 const mostRadios = 6
 
 // control makes a field's control, with what was typed or else with its value.
 func (l *language) control(f api.Field, typed url.Values) control {
 	c := control{
-		ID: "f-" + f.Name, Name: dataPrefix + f.Name, Label: f.Name, Hint: f.Doc, Kind: "text", Required: f.Required,
+		ID: "f-" + f.Name, Name: dataPrefix + f.Name, Label: f.Called(), Hint: f.Doc, Kind: "text", Required: f.Required,
 	}
-	switch {
-	case f.Label != "":
-		c.Label = f.Label
-	case f.Doc != "" && len(f.Doc) <= longLabel:
-		c.Label, c.Hint = f.Doc, ""
+	if c.Label == f.Doc {
+		c.Hint = ""
 	}
 	was, given := typed[c.Name]
 	if given {

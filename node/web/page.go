@@ -111,7 +111,7 @@ func New(node Node, log *slog.Logger) *Page {
 		"GET /{$}": p.home, "GET /items/{item}": p.item, "GET /outbox": p.outbox, "GET /messages": p.messages,
 		"GET /mesh": p.mesh, "GET /contact": p.contact,
 		"GET /instances": p.instances, "GET /instances/{id}": p.instance, "GET /instances/{id}/log": p.history,
-		"GET /instances/{id}/states": p.states, "GET /instances/{id}/recover": p.repair,
+		"GET /instances/{id}/states": p.states, "GET /instances/{id}/gantt": p.gantt, "GET /instances/{id}/recover": p.repair,
 		"GET /workflows": p.workflows, "GET /workflows/{workflow}": p.begin,
 		"GET /study": p.study, "GET /study/{scenario}": p.study, "/": nowhere,
 	} {

@@ -146,7 +146,8 @@ func brigade() *apitest.Fake {
 			{Instance: id, Task: "evacuate", Workflow: "fire-call", Subject: "Harbour Street 12", What: "completed", Since: at(11*time.Hour + 57*time.Minute),
 				WaitsFor: []string{"engine-7"}, User: "ana"},
 			{Instance: id, Task: "hoses", Workflow: "fire-call", WorkflowLabel: "Fire", Label: "Lay the hoses", What: "failed: no water", Since: at(0), User: "ana",
-				Refused: "bia has done it", ID: "5e0c91aa77d3b204", Outputs: map[string]string{"water": "0"}},
+				Refused: "bia has done it", ID: "5e0c91aa77d3b204", Outputs: map[string]string{"water": "0"},
+				DataLabels: map[string]string{"water": "Water in litres"}},
 			{Instance: "a2" + id, Task: "hoses", Workflow: "fire-call", WorkflowLabel: "Fire", Label: "Lay the hoses", What: "completed", Since: at(0), User: "ana",
 				Refused: "it does not count, as the item was handed on; it is kept there", ID: "6e0c91aa77d3b204", Result: lateResult,
 				Outputs: map[string]string{"water": "9"}},
@@ -482,6 +483,7 @@ func TestPages(t *testing.T) {
 		{"instance", brigade(), "/instances/" + id}, {"instance-told", told, "/instances/" + id},
 		{"instance-summary", summary, "/instances/" + id},
 		{"log", brigade(), "/instances/" + id + "/log"},
+		{"gantt", brigade(), "/instances/" + id + "/gantt"},
 		{"instance-interrupted", stranded(), "/instances/" + id},
 		{"repair", stranded(), "/instances/" + id + "/recover"},
 		{"repair-away", strandedAway(), "/instances/" + id + "/recover"},
@@ -510,9 +512,25 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// A title in another script does not turn what stands beside it on its line, such as a state.
+func TestTitlesAreIsolated(t *testing.T) {
+	f := brigade()
+	f.OnShow = func(string) (*api.Instance, error) {
+		in := fireCall()
+		in.Subject = "حريق"
+		return in, nil
+	}
+	for _, path := range []string{"/instances/" + id, "/items/b2", "/workflows/flood"} {
+		_, head, _ := strings.Cut(get(t, newPage(f), path, "en").Body.String(), "<h1>")
+		if head, _, _ = strings.Cut(head, "</h1>"); !strings.HasPrefix(head, "<bdi>") || strings.Count(head, "</bdi>") != 1 {
+			t.Errorf("%s is called %s", path, head)
+		}
+	}
+}
+
 var screens = []string{
 	"/", "/mesh", "/items/b2", "/items/a1", "/outbox", "/contact", "/messages", "/workflows/flood", "/instances",
-	"/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/workflows", "/study", "/nothing",
+	"/instances?all", "/instances/" + id, "/instances/" + id + "/log", "/instances/" + id + "/gantt", "/workflows", "/study", "/nothing",
 }
 
 // hostile means something to HTML, to attributes, to URLs and to JavaScript, and

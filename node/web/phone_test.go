@@ -298,7 +298,7 @@ func TestWithoutJavaScriptInABrowser(t *testing.T) {
 // looked are the pages that people use.
 var looked = []string{
 	"/", "/items/b2", "/instances", "/instances/" + id, "/workflows", "/workflows/flood", "/mesh", "/outbox",
-	"/contact", "/messages", "/instances/" + id + "/log", "/study",
+	"/contact", "/messages", "/instances/" + id + "/log", "/instances/" + id + "/gantt", "/study",
 }
 
 // Every page fits its screen: nothing is cut off sideways, texts are as large as they should be, and what can be

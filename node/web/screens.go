@@ -101,7 +101,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			Summary  bool   // nobody can be asked for more
 			Deciders string // who decides about it, in words
 			Diagram  drawing
-			Gantt    string // of when each task ran
+			Gantt    string // the page with the drawing of when each task ran
 			Data     []datum
 			Unset    []string // data that nobody has set
 		}{
@@ -109,7 +109,7 @@ func (p *Page) instanceAfter(ctx context.Context, r *http.Request, why *problem)
 			in.Told == nil || may.decide, p.deciding(ctx, r, in, s, may),
 			p.later(ctx, r, in, s, may), lang.sentences(in, now),
 			past, before, rows, from, to, in, ordered(in, s, may), asked.Silent, states, in.Told != nil && in.Told.Summary, lang.deciders(in, p.decides(ctx, in, s), s),
-			diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", data, unset,
+			diagramOf(in), "/instances/" + url.PathEscape(in.ID) + "/gantt", data, unset,
 		}}, nil
 }
 
@@ -177,6 +177,17 @@ func diagramOf(in *api.Instance) drawing {
 		_ = enc.Encode([]any{p.Name, p.Holders()})
 	}
 	return drawingOf("/instances/"+url.PathEscape(in.ID), hex.EncodeToString(h.Sum(nil)[:6]))
+}
+
+// gantt answers: when did each task run? Its drawing is as wide as that takes, and is moved within the page.
+func (p *Page) gantt(ctx context.Context, r *http.Request) (view, error) {
+	in, err := p.node.Show(ctx, r.PathValue("id"))
+	if err != nil {
+		return view{}, err
+	}
+	return view{template: "gantt", title: "gantt.title", instance: in.ID, data: struct {
+		ID, Drawing string
+	}{in.ID, "/instances/" + url.PathEscape(in.ID) + "/gantt.svg"}}, nil
 }
 
 // history answers: what happened, in what order?

@@ -600,6 +600,9 @@ func (u undelivered) After() (out []string) {
 	return out
 }
 
+// Output is what people call data that were handed in.
+func (u undelivered) Output(name string) string { return cmp.Or(u.DataLabels[name], name) }
+
 // outboxFor is an outbox as a user sees it.
 func outboxFor(list []api.Undelivered, s httpapi.Session) (out []undelivered) {
 	for _, x := range list {

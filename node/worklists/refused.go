@@ -629,6 +629,7 @@ func (d *Desk) undelivered(k *kept) api.Undelivered {
 		WorkflowLabel: m.WorkflowLabel, Subject: m.Subject, What: k.What, Outputs: k.outputs(),
 		Since: time.UnixMilli(k.Done).UTC(), User: d.in.People.Called(worklist.User(k.User)), WaitsFor: []string{},
 	}
+	out.DataLabels = m.called(out.Outputs)
 	r := k.row()
 	out.Elsewhere = d.elsewhere(&r)
 	if k.Refused == "" {
@@ -641,6 +642,21 @@ func (d *Desk) undelivered(k *kept) api.Undelivered {
 	at := time.UnixMilli(k.RefusedAt).UTC()
 	out.ID, out.RefusedAt, out.Result = k.refusedID(), &at, m.Result
 	out.Refused = strings.TrimPrefix(k.Refused, state.ErrNotNow.Error()+": ") // which is said where it is shown
+	return out
+}
+
+// called is what people call data that were handed in, as the item's form did; nil: by their names.
+func (m more) called(outputs map[string]string) map[string]string {
+	if m.Sheet == nil {
+		return nil
+	}
+	out := map[string]string{}
+	for i := range m.Sheet.Fields {
+		f := &m.Sheet.Fields[i]
+		if _, given := outputs[f.Name]; given && f.Called() != f.Name {
+			out[f.Name] = f.Called()
+		}
+	}
 	return out
 }
 

@@ -32,6 +32,7 @@ const (
 func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multipart.Reader, s *Session) error {
 	r.PostForm, s.Files = url.Values{}, map[string]Upload{}
 	left, came, early, unkept := int64(MaxBody), 0, passedOver{}, int64(maxUnkept)
+	files := r.ContentLength - MaxBody // so much of it is files, at least, as far as it says how long it is
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
 		switch {
@@ -48,10 +49,11 @@ func (h *handler) readParts(w http.ResponseWriter, r *http.Request, parts *multi
 				early = append(early, passed{part.FormName(), part.FileName()})
 				continue
 			}
-			up := h.keep(r, part, came)
+			up := h.keep(r, part, files, came)
 			s.Files[part.FormName()] = up
 			came++ // several may come under one name
 			if up.Err == nil {
+				files -= up.File.Size
 				continue
 			}
 			n, err := io.CopyN(io.Discard, part, unkept)
@@ -108,11 +110,12 @@ func (early passedOver) refuse(r *http.Request, s *Session) {
 	}
 }
 
-// keep keeps a file that came after so many others of its form.
-func (h *handler) keep(r *http.Request, part *multipart.Part, before int) Upload {
+// keep keeps a file that comes after so many others of its form; atLeast is how many bytes it has with those behind it:
+// where there is no room for that, none of it is read.
+func (h *handler) keep(r *http.Request, part *multipart.Part, atLeast int64, before int) Upload {
 	if before >= maxUploads {
 		return Upload{Err: api.Errorf(api.Invalid, "a form brings at most %d files along", maxUploads)}
 	}
-	f, err := h.svc.PutFile(r.Context(), part.FileName(), part)
+	f, err := h.svc.PutFile(r.Context(), part.FileName(), sized{part, atLeast})
 	return Upload{File: f, Err: err}
 }

@@ -87,10 +87,14 @@ func parts(t *testing.T, fields ...string) (kind string, body *bytes.Buffer) {
 	return m.FormDataContentType(), body
 }
 
-// refuser is a node that takes no file.
-type refuser struct{ *apitest.Fake }
+// refuser is a node that takes no file, and notes how large one was said to be.
+type refuser struct {
+	*apitest.Fake
+	announced int64
+}
 
-func (refuser) PutFile(_ context.Context, name string, _ io.Reader) (*api.File, error) {
+func (x *refuser) PutFile(_ context.Context, name string, r io.Reader) (*api.File, error) {
+	x.announced = r.(interface{ Announced() int64 }).Announced()
 	return nil, api.Errorf(api.Refused, "there is no room for %s", name)
 }
 
@@ -98,7 +102,8 @@ func (refuser) PutFile(_ context.Context, name string, _ io.Reader) (*api.File, 
 // it is answered, and the connection closed, with most of it unsent.
 func TestAHugeFormIsAnsweredEarly(t *testing.T) {
 	b := newBrowser(t, people("ana"))
-	b.server = httpapi.NewServer(refuser{people("ana")}, "token", httpapi.Options{Page: pigeonhole{}})
+	node := &refuser{Fake: people("ana")}
+	b.server = httpapi.NewServer(node, "token", httpapi.Options{Page: pigeonhole{}})
 	b.signIn()
 	token := "form-token=" + b.do("GET", "/").Header().Get("X-Form-Token")
 	kind, body := parts(t, token, "file.a=a.jpg:"+strings.Repeat("x", 3<<20), "report=smoke")
@@ -109,6 +114,9 @@ func TestAHugeFormIsAnsweredEarly(t *testing.T) {
 	w := b.send(kind, body)
 	if w.Code != 401 || !strings.Contains(w.Body.String(), "too large") || body.Len() < 30<<20 {
 		t.Errorf("of 40 MiB, with %d bytes unread: %d %.300s", body.Len(), w.Code, w.Body)
+	}
+	if node.announced < 39<<20 || node.announced > 40<<20 {
+		t.Errorf("of a file of 40 MiB the node is told that it has at least %d bytes", node.announced)
 	}
 }
 

@@ -124,10 +124,20 @@ type ItemView struct {
 	// they have.
 	Awaits []workflow.TaskName
 	PutOff bool
+	// HeldUp is why these cannot make it ready as things are; nil: they can.
+	HeldUp *HeldUp
 	// Remark is what whoever gave it back or passed it on last said; nil: nothing.
 	Remark *worklist.Remark
 	// Presumed is why others presume that its task has failed, which its holder has not given up; empty: nobody does.
 	Presumed string
+}
+
+// HeldUp is why an item that somebody has cannot be done as things are: what it waits for has failed.
+type HeldUp struct {
+	Awaits, Failed workflow.TaskName  // what it waits for; and which failed: that, or what that waits for
+	At             workflow.PartnerID // who holds Failed
+	Presumed       bool               // others presume it, and its holder has not given it up
+	Why            string
 }
 
 // Items are the tasks of people that can be done now: of an instance that runs no more those of this node which are
@@ -418,12 +428,21 @@ func (m *Machine) itemAhead(a *state.Attempt, since *state.Moments) (v ItemView,
 	}
 	v = m.itemNow(a, since)
 	v.Awaits, v.Begun = awaits, 0
+	if f := m.state.HeldUp(a); f != nil {
+		v.HeldUp = &HeldUp{
+			Awaits: f.Awaits, Failed: f.Failed.Task.Name, At: f.Failed.Partner, Presumed: m.state.PresumedBy(f.Failed) != nil,
+			Why: "it was called off",
+		}
+		if f.By != nil {
+			v.HeldUp.Why = f.Failed.WhyFailed(f.By)
+		}
+	}
 	return v, true
 }
 
 // Ahead are the tasks of people that are not ready, and that can be locked together with what they wait for: those
 // that may be done offline, as far as nobody has chosen yet who sees them. What waits, perhaps by way of others, for what
-// nobody can lock now is left out: for a program, say.
+// nobody can lock now is left out: for a program, say, or for what failed, unless somebody has it.
 func (m *Machine) Ahead() (out []ItemView) {
 	if !m.peopled || m.state.Overall() != workflow.InstanceRunning {
 		return nil
@@ -444,6 +463,12 @@ func (m *Machine) Ahead() (out []ItemView) {
 			continue
 		}
 		v, waits := m.itemAhead(a, &since)
+		if waits && sl.State != workflow.NotReady {
+			if v.Holder != "" {
+				out = append(out, v)
+			}
+			continue
+		}
 		if waits && !slices.ContainsFunc(v.Awaits, func(t workflow.TaskName) bool { return !can[t] }) {
 			can[sl.Task.Name] = true
 			out = append(out, v)

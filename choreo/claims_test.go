@@ -247,6 +247,9 @@ func (s *story) ahead() string {
 		if v.PutOff {
 			b.WriteString(", done")
 		}
+		if x := v.HeldUp; x != nil {
+			fmt.Fprintf(&b, ", held up by %s at %s (presumed: %t): %s", x.Failed, x.At, x.Presumed, x.Why)
+		}
 		b.WriteString("\n")
 	}
 	return b.String()

@@ -168,9 +168,16 @@ func (d *decision) decideSlot(sl *state.Slot) (added bool) {
 
 // GoesOn reports whether this node may still do something about the instance,
 // even if it has ended as far as is known: an attempt here is only presumed to
-// have failed, or what lost is to be undone.
+// have failed, what lost is to be undone, or somebody has what waits for a failure: until it is given back, or its lease
+// is over.
 func (m *Machine) GoesOn() bool {
-	return m.heeded() && (m.cleansUp() || m.goesOn())
+	return m.heeded() && (m.cleansUp() || m.goesOn() || m.Claims() && slices.ContainsFunc(m.state.Slots(), m.keepsFor))
+}
+
+// keepsFor reports whether somebody has an item of this node that is still to be done, in a slot.
+func (m *Machine) keepsFor(sl *state.Slot) bool {
+	m.log.Steps++
+	return sl.Current.Partner == m.self && m.state.Wanted(sl.Current) && m.claimed(sl.Current)
 }
 
 // Begin records that a person began a task that this node holds and that is ready.

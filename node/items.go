@@ -172,6 +172,9 @@ func (k peoplesItems) addItems(
 		r.WaitsFor, r.Partition, r.Awaits, r.Undoes = v.WaitsFor, v.Partition, v.Awaits, v.Undoes
 		r.TaskLabels = workflow.LabelsOf[workflow.TaskName](h.m.Definition(), r.Named())
 		r.PutOff = v.PutOff && v.Holder == who.User
+		if v.HeldUp != nil {
+			r.HeldUp = plain.CutBytes(k.heldUp(h, v.HeldUp), worklists.MaxHeldUp)
+		}
 		if v.Remark != nil && !v.Over {
 			said := *v.Remark
 			said.Reason = plain.CutBytes(said.Reason, worklist.MaxBack)
@@ -248,6 +251,27 @@ func (k peoplesItems) addItems(
 		out = append(out, r)
 	}
 	return out
+}
+
+// heldUp says why an item that somebody has cannot be done as things are.
+func (k peoplesItems) heldUp(h *held, x *choreo.HeldUp) string {
+	task := h.m.Definition().WithLabel
+	awaits, failed, at := task(x.Awaits), task(x.Failed), k.people.label(x.At)
+	direct, why := x.Awaits == x.Failed, x.Why
+	if p, known := k.people.Get(x.At); known && x.Presumed && p.State.Gone() {
+		why = assignment.WhyGone(p)
+	}
+	switch {
+	case x.Presumed && direct:
+		return fmt.Sprintf("waits for %s, presumed to have failed at %s, which may still do it: %s", awaits, at, why)
+	case x.Presumed:
+		return fmt.Sprintf("waits for %s, and that for %s, presumed to have failed at %s, which may still do it: %s", awaits,
+			failed, at, why)
+	case direct:
+		return fmt.Sprintf("waits for %s, which failed at %s, and whoever decides may have it done again: %s", awaits, at, why)
+	}
+	return fmt.Sprintf("waits for %s, and that for %s, which failed at %s, and whoever decides may have it done again: %s",
+		awaits, failed, at, why)
 }
 
 // heldUntil is till when whoever has an item has it, before others may take it; zero: for as long as it takes, or nobody has

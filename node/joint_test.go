@@ -251,6 +251,108 @@ func TestWhatIsOverIsGivenBack(t *testing.T) {
 	}
 }
 
+// What was locked with what it waits for stays on its user's list while that is presumed to have failed, with the reason,
+// also after a restart, and counts in its turn when the holder is back. What both came to out of reach is not lost.
+func TestWhatWaitsForAHolderThatIsGoneStaysOnTheList(t *testing.T) {
+	for _, done := range []bool{false, true} { // while the first holder is gone
+		synctest.Test(t, func(t *testing.T) {
+			tm, id, items := ahead(t)
+			if err := tm.lockAll("tablet", "bia", items); err != nil {
+				t.Fatal(err)
+			}
+			for _, at := range []string{"kitchen", "tablet", "phone"} {
+				tm.disconnect("base", at)
+			}
+			pass(2 * time.Hour)
+			if x := tm.task("kitchen", id, "weigh"); x != workflow.Failed {
+				t.Fatalf("weigh is %s", x)
+			}
+			held := "waits for weigh, presumed to have failed at base, which may still do it: " +
+				"the partner has expired: it was not heard of since "
+			wants := func(text string) {
+				t.Helper()
+				tm.wantAhead("tablet", "bia", "weigh LOCKED", "feed LOCKED")
+				for _, x := range tm.aheadOf("tablet", "bia") {
+					if x.Task == "feed" && !strings.HasPrefix(x.HeldUp, text) || x.Task != "feed" && x.HeldUp != "" {
+						t.Errorf("%s is held up, as %q", x.Task, x.HeldUp)
+					}
+				}
+			}
+			wants(held)
+			tm.p["tablet"].crash()
+			tm.p["tablet"].start()
+			wants(held)
+			tm.connect("kitchen", "tablet")
+			pass(time.Minute)
+			wants(held)
+			if done {
+				if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "3"}); err != nil {
+					t.Fatal(err)
+				}
+				if x := tm.aheadOf("tablet", "bia")[1]; x.HeldUp != "" || len(x.Awaits) > 0 {
+					t.Errorf("feed can be done now, and is held up, as %q", x.HeldUp)
+				}
+				if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				tm.wantOutbox("tablet", "bia|weigh|completed|base|", "bia|feed|completed|kitchen|")
+			}
+			tm.connect("base", "kitchen")
+			tm.connect("base", "tablet")
+			pass(10 * time.Minute)
+			if !done {
+				wants("waits for weigh, presumed to have failed at base, which may still do it: ")
+				tm.doBoth("tablet", "bia", id, items)
+			}
+			tm.wantOutbox("tablet")
+			if x := tm.state("kitchen", id); x != workflow.InstanceSucceeded {
+				t.Errorf("the instance is %s", x)
+			}
+		})
+	}
+}
+
+// What was locked with what failed stays on its user's list, with the reason, and can be done once that is done again.
+func TestWhatWaitsForAFailureStaysOnTheList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := ahead(t)
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		_, err := tm.p["tablet"].api.FinishItem(t.Context(),
+			api.ItemResult{User: "bia", Item: items[0], Failed: true, Reason: "no scales"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		tm.wantAhead("tablet", "bia", "feed LOCKED")
+		const want = "waits for weigh, which failed at base, and whoever decides may have it done again: no scales"
+		for _, at := range []string{"tablet", "phone"} {
+			if at == "phone" {
+				tm.disconnect("kitchen", "tablet") // as kept
+				at = "tablet"
+			}
+			if x := tm.aheadOf(at, "bia"); len(x) != 1 || x[0].HeldUp != want {
+				t.Errorf("the list is %+v", x)
+			}
+		}
+		if err := tm.hand("tablet", "bia", items[1], nil); err == nil {
+			t.Error("feed is done, and weigh is not")
+		}
+		tm.connect("kitchen", "tablet")
+		if err := tm.order("base", "ana", id, api.TaskAgain, "weigh"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		tm.wantAhead("tablet", "bia", "weigh READY", "feed LOCKED")
+		if err := tm.claim("tablet", "bia", api.ClaimLock, tm.aheadOf("tablet", "bia")[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		tm.doBoth("tablet", "bia", id, []string{tm.aheadOf("tablet", "bia")[0].ID, items[1]})
+	})
+}
+
 // If a holder does not answer, though it has written down what it was asked for, all is given back at once where
 // that can be, and there as soon as it answers.
 func TestALostAnswerHoldsNothing(t *testing.T) {

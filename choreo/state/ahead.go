@@ -15,14 +15,15 @@ const maxAhead = 256
 
 // WaitsOf are the tasks whose success would make an attempt ready: of alternatives those of the first that takes
 // nothing but successes of people or, if there is none, of programs as well; people reports whether it is the former.
-// None: it is ready, it never will be, or more is needed than successes: data, a failure, a time that has to go by, a
-// unit of a resource.
+// What failed, or is presumed to, may still be done: its holder comes back, or it is ordered once more. So may the attempt
+// itself that others presume to have failed. None: it is ready, it never will be, or more is needed than successes: data,
+// a failure, a time that has to go by, a unit of a resource.
 func (s *State) WaitsOf(a *Attempt) (waits []workflow.TaskName, people bool) {
 	sl := a.Slot
 	switch {
-	case a.Beside() || a.Task.Whole || sl.Task.Rule == nil || !s.Wanted(a) || a.Start != nil:
+	case a.Beside() || a.Task.Whole || sl.Task.Rule == nil || !s.Wanted(a) || a.Start != nil || a.MayStart():
 		return nil, false
-	case sl.State != workflow.NotReady || sl.HasData || sl.barred || sl.Task.Disabled || sl.Task.TimeToWait > 0:
+	case sl.State == workflow.Skipped || sl.HasData || sl.barred || sl.Task.Disabled || sl.Task.TimeToWait > 0:
 		return nil, false
 	case len(a.holds()) > 0:
 		return nil, false
@@ -71,7 +72,7 @@ func (r *ahead) term(part *workflow.Rule) bool {
 	switch f := part.Term(r.of); {
 	case f.Dropped || f.Truth == workflow.True:
 		return true
-	case f.Truth == workflow.Impossible || part.Negated || part.Transition == workflow.BecameFailed:
+	case f.Truth == workflow.Impossible && !f.ByFailure, part.Negated, part.Transition == workflow.BecameFailed:
 		return false
 	}
 	if of := r.of.S.bySlot[part.Task]; of == nil || r.people && of.Current.Task.ByNode() {
@@ -79,4 +80,45 @@ func (r *ahead) term(part *workflow.Rule) bool {
 	}
 	r.waits = append(r.waits, part.Task)
 	return true
+}
+
+// Failure is what keeps a task from being ready: of those that it waits for, one failed or waits itself for one that did.
+type Failure struct {
+	Awaits workflow.TaskName // that the task waits for
+	Failed *Attempt          // of Awaits, or of what that waits for
+	By     *Ruling           // by which it failed; nil: it was called off
+}
+
+// HeldUp is why an attempt cannot be ready as things are, where that is the first failure of those that it waits for;
+// nil: none is known.
+func (s *State) HeldUp(a *Attempt) *Failure {
+	waits, _ := s.WaitsOf(a)
+	for _, t := range waits {
+		if f := s.failureAt(t, map[workflow.TaskName]bool{}); f != nil {
+			f.Awaits = t
+			return f
+		}
+	}
+	return nil
+}
+
+// failureAt is the failure of a task, or of the first that it waits for; seen are those that were looked at.
+func (s *State) failureAt(t workflow.TaskName, seen map[workflow.TaskName]bool) (f *Failure) {
+	sl := s.bySlot[t]
+	if sl == nil || seen[t] {
+		return nil
+	}
+	s.log.Steps++
+	seen[t] = true
+	switch sl.State {
+	case workflow.Failed, workflow.Aborted:
+		return &Failure{Failed: sl.Current, By: s.Prevailing(sl.Current.Rulings)}
+	case workflow.Blocked:
+		sl.Task.Rule.Terms(func(leaf *workflow.Rule) {
+			if f == nil && leaf.Op == workflow.OpTask {
+				f = s.failureAt(leaf.Task, seen)
+			}
+		})
+	}
+	return f
 }

@@ -137,7 +137,9 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	for _, l := range x.WaitsFor {
 		fmt.Fprintf(w, "waits for %s\n", oneLine(l.Text))
 	}
-	if len(x.Awaits) > 0 {
+	if x.HeldUp != "" {
+		fmt.Fprintln(w, oneLine(x.HeldUp))
+	} else if len(x.Awaits) > 0 {
 		fmt.Fprintf(w, "waits for %s\n", withLabels(x.Awaits, x.TaskLabels))
 	}
 	if x.Due != nil {

@@ -307,7 +307,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		for _, l := range x.WaitsFor {
 			task += " (waits for " + l.Text + ")"
 		}
-		if len(x.Awaits) > 0 {
+		if x.HeldUp != "" {
+			task += " (" + oneLine(x.HeldUp) + ")"
+		} else if len(x.Awaits) > 0 {
 			task += " (after " + withLabels(x.Awaits, x.TaskLabels) + ")"
 		}
 		if x.Presumed != "" {

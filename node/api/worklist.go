@@ -183,6 +183,9 @@ type Item struct {
 	WaitsFor []Lack `json:"waits_for,omitempty"`
 	// Awaits are the tasks whose success makes it ready, while it is not: it can be locked together with those.
 	Awaits []string `json:"awaits,omitempty"`
+	// HeldUp is why that cannot make it ready as things are: one of them failed, or is presumed to. Who has it has it still.
+	// Left out: it can.
+	HeldUp string `json:"held_up,omitempty"`
 	// TaskLabels are what people call the other tasks that are named here, by name; what is left out is called by its
 	// name.
 	TaskLabels map[string]string `json:"task_labels,omitempty"`

@@ -416,15 +416,16 @@ func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Res
 	return nil
 }
 
-// keepNews keeps for what an item still waits, another deadline, and what others presume, as its holder says it now.
+// keepNews keeps for what an item still waits, another deadline, what others presume, and what keeps it from being ready,
+// as its holder says it now.
 func (d *Desk) keepNews(was *kept, r *Row) {
 	is, m := *was, was.more()
 	fewer := len(m.Awaits) > len(r.Awaits)
 	due := r.Due.After != m.Due.After || !r.Due.At.Equal(m.Due.At)
-	if !fewer && !due && r.Presumed == m.Presumed {
+	if !fewer && !due && r.Presumed == m.Presumed && r.HeldUp == m.HeldUp {
 		return
 	}
-	m.Presumed = r.Presumed
+	m.Presumed, m.HeldUp = r.Presumed, r.HeldUp
 	if fewer {
 		m.Awaits = r.Awaits
 	}

@@ -432,6 +432,7 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 	for _, t := range r.Awaits {
 		out.Awaits = append(out.Awaits, string(t))
 	}
+	out.HeldUp = r.HeldUp
 	for t, label := range r.TaskLabels {
 		if out.TaskLabels == nil {
 			out.TaskLabels = map[string]string{}

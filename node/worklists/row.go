@@ -78,6 +78,8 @@ type Row struct {
 	Partition workflow.PartitionName `json:"partition,omitempty"`
 	Awaits    []workflow.TaskName    `json:"awaits,omitempty"`
 	PutOff    bool                   `json:"put_off,omitempty"`
+	// HeldUp is why these cannot make it ready as things are, as one of them failed; empty: they can.
+	HeldUp string `json:"held_up,omitempty"`
 
 	// Undoes is the task that it compensates; empty: it compensates none.
 	Undoes workflow.TaskName `json:"undoes,omitempty"`
@@ -135,6 +137,9 @@ const (
 	MaxDoc     = 160
 	maxSubject = 400
 )
+
+// MaxHeldUp bounds, in bytes, how a row says why it cannot be done: with the reason why another task failed.
+const MaxHeldUp = worklist.MaxBack + 6*workflow.MaxName
 
 // maxSize is what the files of an item have at most: as many as there are data of the largest kind.
 const maxSize = maxFields * workflow.MaxFile
@@ -198,7 +203,8 @@ func (r *Row) check(now time.Time) error {
 	if r.Size < 0 || r.Size > maxSize {
 		return fmt.Errorf("an item whose files have %d bytes", r.Size)
 	}
-	if len(r.Lost) > workflow.MaxName || len(r.Presumed) > worklist.MaxBack || utf8.RuneCountInString(r.Doc) > MaxDoc ||
+	if len(r.Lost) > workflow.MaxName || len(r.Presumed) > worklist.MaxBack || len(r.HeldUp) > MaxHeldUp ||
+		utf8.RuneCountInString(r.Doc) > MaxDoc ||
 		utf8.RuneCountInString(r.Subject) > maxSubject || len(r.Ends) > workflow.MaxName {
 		return fmt.Errorf("an item that says more of itself than it may")
 	}

@@ -252,6 +252,9 @@ func (d *Desk) lessDone(ctx context.Context, who users.Who, r *Row) *Row {
 		_, is := done[t]
 		return is
 	})
+	if len(less.Awaits) == 0 {
+		less.HeldUp = ""
+	}
 	return &less
 }
 

@@ -29,6 +29,8 @@ type Claimed struct {
 	// kept, and can be adopted; zero: it cannot, as a failure, or as its task is done, or counts.
 	Kept   string
 	Result worklist.ID `json:",omitzero"`
+	// Still: the person still has the item of a result that does not count, and may do it once more.
+	Still bool `json:",omitempty"`
 	// Waits: a result is put off until those count that it was made from, and may come not to count. What it came to is
 	// said when the same word is brought again.
 	Waits bool `json:",omitempty"`

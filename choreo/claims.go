@@ -178,25 +178,26 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	to, open, ever := board.Given(x.Item, x.Grant)
 	a := d.state.Attempts()[fact.AttemptIDOf(x.Item)]
 	was, late := board.Late(x, p.User)
+	unfit := d.isUnfit(a, x)
 	switch {
 	case !ever || to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, d.called(x.Item.Slot))
 	case board.Did(x, p.User): // a retry, or sent twice
 		return Claimed{Already: true, Waits: board.PutOff(x.Item, p.User)}, nil
-	case late && !board.Takes(x) && !board.MayWait(x): // once more, and it is kept already
+	case late && (unfit || !board.Takes(x) && !board.MayWait(x)): // once more, and it is kept already
 		_, why := board.Judged(x.Item, was)
-		return d.became(x.Item, was, Claimed{Already: true, Kept: cmp.Or(why, notYours)}), nil
+		return d.became(x.Item, was, Claimed{Already: true, Kept: cmp.Or(why, notYours), Still: open && unfit}), nil
 	case len(board.Unnamed(x)) > 0:
 		return Claimed{}, d.waitsFor(x.Item.Slot, board.Unnamed(x)[0])
 	case board.OnlyHanded(x.Item, x.Grant):
 		return Claimed{}, fmt.Errorf("%w: %s was kept for you, and you have not taken it: select it first",
 			state.ErrNotNow, d.called(x.Item.Slot))
 	}
-	if err := d.mayBring(c, x, p.User); err != nil {
+	if err := d.mayBring(c, x, p.User, unfit); err != nil {
 		return Claimed{}, err
 	}
 	fails := ""
-	if !x.Failed {
+	if !x.Failed && !unfit {
 		outputs, err := d.state.Written(a.Task, x)
 		if err == nil {
 			outputs, err = d.state.CheckResult(a, outputs)
@@ -223,7 +224,17 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	if why != "" {
 		fails = "" // it makes nothing of the task
 	}
-	return d.became(x.Item, word, Claimed{Kept: why, Fails: fails}), nil
+	return d.became(x.Item, word, Claimed{Kept: why, Fails: fails, Still: open && unfit}), nil
+}
+
+// isUnfit reports whether a result is one that its task might have when its user took the item, and may not have by now,
+// as the definition was amended. That may have been out of reach, and nothing of a person's work is lost: it is kept.
+func (d *decision) isUnfit(a *state.Attempt, x worklist.Result) bool {
+	if x.Failed || a == nil {
+		return false
+	}
+	_, err := d.state.Written(a.Task, x)
+	return err != nil && d.state.WasFit(a, x)
 }
 
 // became says of a result whether it waits for what it was made from and, if it does not count, by which fact it is
@@ -249,13 +260,13 @@ func (d *decision) waitsFor(task, first workflow.TaskName) error {
 	return fmt.Errorf("%w: %s waits for %s: %s", state.ErrNotNow, d.called(task), d.called(first), do)
 }
 
-// mayBring says why a result is not taken; nil: it is. One that ends its item always has room.
-func (d *decision) mayBring(c *fact.Claim, x worklist.Result, u worklist.User) error {
+// mayBring says why a result is not taken; nil: it is. One that ends its item always has room, as none does that is unfit.
+func (d *decision) mayBring(c *fact.Claim, x worklist.Result, u worklist.User, unfit bool) error {
 	board := d.state.Work()
-	if board.Takes(x) {
+	if board.Takes(x) && !unfit {
 		return d.mayBeSaid(x.Item, state.MostWords(x))
 	}
-	if n := board.Brought(x.Item, u); n >= maxLate && !board.MayWait(x) {
+	if n := board.Brought(x.Item, u); n >= maxLate && (unfit || !board.MayWait(x)) {
 		return fmt.Errorf("%w: %d results of yours about %s are kept that do not count, at most %d: look at them with mutirao show",
 			state.ErrNotNow, n, d.called(x.Item.Slot), maxLate)
 	}

@@ -296,7 +296,7 @@ func TestWhatWaitsForAHolderThatIsGoneStaysOnTheList(t *testing.T) {
 					t.Fatal(err)
 				}
 				pass(time.Minute)
-				tm.wantOutbox("tablet", "bia|weigh|completed|base|", "bia|feed|completed|kitchen|")
+				tm.wantOutbox("tablet", "bia|feed|completed|kitchen has it, after weigh", "bia|weigh|completed|base")
 			}
 			tm.connect("base", "kitchen")
 			tm.connect("base", "tablet")
@@ -311,6 +311,90 @@ func TestWhatWaitsForAHolderThatIsGoneStaysOnTheList(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What was done out of reach is kept by its holder where an amendment does not allow its value any more, and its user is
+// told the reason, as is whoever made something from it. The user still has both, and does them once more.
+func TestWhatAnAmendmentDoesNotAllowAnyMoreIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := ahead(t)
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"base", "kitchen", "phone"} {
+			tm.disconnect(at, "tablet")
+		}
+		pass(time.Second)
+		tm.doneOutOfReach("tablet", "bia", items, "12")
+		_, err := tm.p["base"].api.AmendInstance(t.Context(), api.AmendRequest{
+			User: "ana", ID: id, File: "round.yaml", Source: strings.Replace(round, "type: integer", "type: integer, max: 9", 1),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"base", "kitchen"} {
+			tm.connect(at, "tablet")
+		}
+		pass(10 * time.Minute)
+		const why = "the definition was amended meanwhile, and the task may not have such a result any more: " +
+			"weight: 12 is not in the range … to 9"
+		tm.wantOutbox("tablet", "bia|weigh|completed||it does not count, as "+why+"; it is kept there",
+			"bia|feed|completed||it does not count, as it was made from a result that does not count; it is kept there")
+		tm.wantAhead("tablet", "bia", "weigh LOCKED", "feed LOCKED")
+		if !tm.incident("kitchen", id, why) {
+			t.Errorf("the incidents do not say it: %+v", tm.show("kitchen", id).Incidents)
+		}
+		err = tm.hand("tablet", "bia", items[0], map[string]string{"weight": "11"})
+		wantCode(t, err, api.Refused, "the result of weigh does not count, as the definition was amended meanwhile")
+		tm.wantAhead("tablet", "bia", "weigh LOCKED", "feed LOCKED")
+		tm.doBoth("tablet", "bia", id, items)
+	})
+}
+
+// doneOutOfReach has somebody do the two items one after the other at a device that is out of reach.
+func (tm *team) doneOutOfReach(at, who string, items []string, weight string) {
+	tm.t.Helper()
+	err := errors.Join(tm.hand(at, who, items[0], map[string]string{"weight": weight}), tm.hand(at, who, items[1], nil))
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	tm.wantOutbox(at, who+"|weigh|completed|base", who+"|feed|completed|kitchen")
+}
+
+// What was made from what its holder refused, and did not keep, says in the outbox that both are to be done once more.
+func TestWhatIsMadeFromWhatIsRefusedSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, items := aheadIn(t, strings.Replace(round, "tasks:\n",
+			"constraints: [{name: light, when: weight == null or weight < 9, strict: true}]\ntasks:\n", 1))
+		if err := tm.lockAll("tablet", "bia", items); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"base", "kitchen", "phone"} {
+			tm.disconnect(at, "tablet")
+		}
+		pass(time.Second)
+		tm.doneOutOfReach("tablet", "bia", items, "12")
+		for _, at := range []string{"base", "kitchen"} {
+			tm.connect(at, "tablet")
+		}
+		pass(10 * time.Minute)
+		list, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
+		if err != nil || len(list) != 2 || list[1].Refused == "" || list[0].Refused != "" ||
+			!slices.Equal(list[0].Redo, []string{"weigh"}) {
+			t.Fatalf("the outbox is %+v, %v", list, err)
+		}
+		if err := tm.hand("tablet", "bia", items[0], map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Minute)
+		if err := tm.hand("tablet", "bia", items[1], nil); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if got := tm.state("kitchen", id); got != workflow.InstanceSucceeded {
+			t.Errorf("the instance is %s", got)
+		}
+	})
 }
 
 // What was locked with what failed stays on its user's list, with the reason, and can be done once that is done again.

@@ -67,7 +67,7 @@ func (b *Board) failed(of Basis, seen map[*work]bool) bool {
 		lost, known := seen[w]
 		if !known {
 			seen[w] = true // while it is looked at: what was made from itself never counts
-			lost = w.Failed || w.hold == nil || w.early || w.hold.Ended != "" || b.unfounded(w.Result, seen)
+			lost = w.Failed || w.hold == nil || w.void() != "" || w.hold.Ended != "" || b.unfounded(w.Result, seen)
 			seen[w] = lost
 		}
 		mayCount = mayCount || !lost
@@ -78,7 +78,7 @@ func (b *Board) failed(of Basis, seen map[*work]bool) bool {
 
 // putOff reports whether a result waits for those that it was made from, or for its item to be ready.
 func (b *Board) putOff(it *item, w *work) bool {
-	if w.hold == nil || w.hold != it.open || w.early || len(w.Upon) == 0 || b.Takes(w.Result) {
+	if w.hold == nil || w.hold != it.open || w.void() != "" || len(w.Upon) == 0 || b.Takes(w.Result) {
 		return false
 	}
 	counts, why := b.judge(it, w)

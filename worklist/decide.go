@@ -207,7 +207,7 @@ func (b *Board) CannotFollow(i Item, order ID) {
 // the grant: what has arrived in time counts (rule 8).
 func (d *deciding) closing(it *item) Body {
 	for _, w := range it.works {
-		if it.open == nil || w.hold != it.open || w.early {
+		if it.open == nil || w.hold != it.open || w.void() != "" {
 			continue
 		}
 		if d.b.founded(w.Result) {

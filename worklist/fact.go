@@ -52,6 +52,8 @@ type Fact struct {
 	// At is its author's wall clock, for people; it decides nothing but the order of lists.
 	At   time.Time
 	Body Body
+	// Unfit is why it is a result that its task may not have, by the definition as its author knew that; empty: it may.
+	Unfit string
 }
 
 // word names the person's word in a fact.

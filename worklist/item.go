@@ -72,6 +72,17 @@ type work struct {
 	early bool
 }
 
+// void is why a result never counts by itself, whatever becomes of its grant; empty: it may.
+func (w *work) void() string {
+	switch {
+	case w.early:
+		return notTaken
+	case w.fact.Unfit != "":
+		return unfit + w.fact.Unfit
+	}
+	return ""
+}
+
 // End is how an item ended.
 type End struct {
 	By      ID // the Close or the Adopt

@@ -59,7 +59,7 @@ var mutants = []mutant{
 	{"10-another-has-it", "rights.go", `case !x.Grant.IsZero() && (it.open == nil || !it.open.has(x.Grant)):`,
 		`case false:`},
 	{"10-another-had-it", "pass.go", `case h != nil && !h.has(x.Grant):`, `case false:`},
-	{"10-done-before", "pass.go", `return w.hold == h && !w.early && b.Takes(w.Result) })`, `return w == nil })`},
+	{"10-done-before", "pass.go", `return w.hold == h && w.void() == "" && b.Takes(w.Result) })`, `return w == nil })`},
 	{"10-any-role", "pass.go", `case x.To != "" && !it.maydo(b, x.To, to.Roles):`, `case false:`},
 	{"10-anybody-passes", "pass.go", `case !has && b.MayOrder(by.User, by.Roles) != "":`, `case false:`},
 	{"10-anybody-hands-on", "rights.go", `if it.open == nil || it.open.User != f.User {`, `if false {`},

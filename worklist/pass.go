@@ -93,7 +93,7 @@ func (b *Board) mayPass(it *item, x Transfer, by Person) *Refusal {
 			Why: NotEntitled, Text: fmt.Sprintf("it is for the role %s, which you do not have", it.roleNow()),
 		}
 	case h != nil && slices.ContainsFunc(it.works,
-		func(w *work) bool { return w.hold == h && !w.early && b.Takes(w.Result) }):
+		func(w *work) bool { return w.hold == h && w.void() == "" && b.Takes(w.Result) }):
 		return &Refusal{Why: Done, By: h.User, Text: fmt.Sprintf("%s has done it", h.User)}
 	case h == nil && !x.Grant.IsZero():
 		return &Refusal{Why: Changed, Text: "who had it does not have it any more: look at it again"}

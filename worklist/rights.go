@@ -18,6 +18,7 @@ const (
 	isDone       = "the item was done, as its author knew"
 	neverCounted = "its grant never counted"
 	notTaken     = "it was kept for its user, who had not taken it"
+	unfit        = "the definition was amended meanwhile, and the task may not have such a result any more: "
 )
 
 func (x Offer) enter(b *Board, it *item, f *Fact) (why string) {
@@ -276,8 +277,8 @@ func (b *Board) mayCount(w *work, f *Fact) (why string) {
 	switch {
 	case w.hold == nil:
 		return neverCounted
-	case w.early:
-		return notTaken
+	case w.void() != "":
+		return w.void()
 	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):
 		return "the grant had ended, as its author knew"
 	case w.hold.Lost && b.knew(f.ID, w.hold.By):

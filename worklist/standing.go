@@ -256,7 +256,7 @@ func (b *Board) Did(x Result, u User) bool {
 		return e.work != nil && e.work.hold == h && e.work.saysSo(x) && it.InCharge
 	}
 	return slices.ContainsFunc(it.works, func(w *work) bool {
-		return w.hold == h && !w.early && w.saysSo(x) && (b.Takes(w.Result) || b.putOff(it, w))
+		return w.hold == h && w.void() == "" && w.saysSo(x) && (b.Takes(w.Result) || b.putOff(it, w))
 	})
 }
 

@@ -133,8 +133,8 @@ func (b *Board) judge(it *item, w *work) (counts bool, why string) {
 		return false, h.Ended
 	case !it.InCharge:
 		return false, it.whyGone()
-	case w.early:
-		return false, notTaken
+	case w.void() != "":
+		return false, w.void()
 	case e != nil && e.work != nil && e.work.hold == h:
 		return false, "the same user had ended the item before"
 	case e != nil:

@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/choreo/log"
+	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -87,6 +90,28 @@ func (e *Evidence) written(t *workflow.Task, x worklist.Result) (map[workflow.Da
 // Written are the data that a result brings, read by their types.
 func (s *State) Written(t *workflow.Task, x worklist.Result) (map[workflow.DataName]workflow.Value, error) {
 	return s.EvidenceOf(nil).written(t, x)
+}
+
+// maxUnfit bounds, in bytes, why a task may not have a result.
+const maxUnfit = 256
+
+// unfit is why what is claimed of attempts is a result that its task may not have, as its author knew: then it is kept,
+// and does not count. Empty: it may, or it is no result.
+func (s *State) unfit(e *log.Entry, of []*Attempt, body worklist.Body) string {
+	x, is := body.(worklist.Result)
+	if !is || x.Failed || len(of) == 0 || len(x.Outputs) == 0 {
+		return ""
+	}
+	if _, err := s.EvidenceOf(e).written(of[0].Task, x); err != nil {
+		return plain.CutBytes(err.Error(), maxUnfit)
+	}
+	return ""
+}
+
+// WasFit reports whether a result is one that its task might have when its user took the item, as whoever gave it knew.
+func (s *State) WasFit(a *Attempt, x worklist.Result) bool {
+	g := s.log.ByID()[fact.ID(x.Grant)]
+	return g != nil && s.unfit(g, []*Attempt{a}, x) == ""
 }
 
 // breaks says which strict constraint the result of an attempt would break; empty: none. What may not count is

@@ -101,6 +101,9 @@ func (u *ui) waitsFor(x api.Undelivered) string {
 		return strings.Join(x.WaitsFor, " or ") + ": it is only here until fetched"
 	case x.Alone:
 		return "nobody: no other partner takes part, so it is only here"
+	case len(x.Redo) > 0:
+		return strings.Join(x.WaitsFor, ", ") + " has it; it does not count, as what it was made from was refused. Do that once more, " +
+			"and then this: " + withLabels(x.Redo, x.TaskLabels)
 	case len(x.Awaits) > 0:
 		return strings.Join(x.WaitsFor, ", ") + " has it; it counts when this has: " + withLabels(x.Awaits, x.TaskLabels)
 	}

@@ -394,6 +394,8 @@ type Undelivered struct {
 	// then. Left out: its partner does not have it. TaskLabels are as of an item.
 	Awaits     []string          `json:"awaits,omitempty"`
 	TaskLabels map[string]string `json:"task_labels,omitempty"`
+	// Redo are those of Awaits whose results were refused here: each is to be done once more, and this after it.
+	Redo []string `json:"redo,omitempty"`
 	// Outputs are the data that its user handed in, as they were typed. DataLabels are what people call these, by name, as
 	// the item's form did; what is left out is called by its name.
 	Outputs    map[string]string `json:"outputs,omitempty"`

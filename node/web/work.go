@@ -593,8 +593,13 @@ type undelivered struct {
 func (u undelivered) Title() string { return cmp.Or(u.Label, u.Task) }
 
 // After are the tasks that are to count first, as people call them.
-func (u undelivered) After() (out []string) {
-	for _, t := range u.Awaits {
+func (u undelivered) After() (out []string) { return u.called(u.Awaits) }
+
+// Again are those of them that are to be done once more.
+func (u undelivered) Again() (out []string) { return u.called(u.Redo) }
+
+func (u undelivered) called(tasks []string) (out []string) {
+	for _, t := range tasks {
 		out = append(out, cmp.Or(u.TaskLabels[t], t))
 	}
 	return out

@@ -123,6 +123,7 @@ func (d *Desk) finished(
 ) (*api.Item, error) {
 	k := keptOf(who, r, r.AsOf, nil)
 	switch {
+	case done.Still:
 	case done.Kept != "":
 		d.dropUndone(who, r) // what was done of it before, and waits, is handed in as well
 	case done.Waits:
@@ -142,6 +143,11 @@ func (d *Desk) finished(
 	}
 	if err := d.has(who, []*Row{r}); err != nil {
 		d.in.Log.Warn("what is to be given back of a joint lock cannot be changed", "error", err)
+	}
+	if done.Still {
+		return nil, api.Errorf(api.Refused, "the result of %s does not count, %s; it is kept", r.called(),
+			Because(done.Kept)).
+			WithHint("complete it once more as it may be: you still have the item")
 	}
 	if done.Kept != "" {
 		d.mu.Lock()

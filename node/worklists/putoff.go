@@ -138,6 +138,21 @@ func lostTrack(why string) string {
 	return fmt.Sprintf("it was handed in, and what came of it is not known here: %s", why)
 }
 
+// refusedOfThose are the tasks of which a result was refused here that another was made from: their holders have not
+// written it down, so whoever has the other never hears that it does not count.
+func (d *Desk) refusedOfThose(k *kept) (tasks []string) {
+	upon := k.upon()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, no := range d.refusals {
+		if of, did := no.done(); did && no.User == k.User && slices.Contains(upon, of) {
+			tasks = append(tasks, string(of.Item.Slot))
+		}
+	}
+	slices.Sort(tasks)
+	return slices.Compact(tasks)
+}
+
 // madeFrom are the tasks that a result was made from, with what people call them.
 func (k *kept) madeFrom(m more) (tasks []string, labels map[string]string) {
 	for _, of := range k.upon() {

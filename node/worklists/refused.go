@@ -636,6 +636,7 @@ func (d *Desk) undelivered(k *kept) api.Undelivered {
 		out.WaitsFor = append(out.WaitsFor, d.in.Name(workflow.PartnerID(k.At)))
 		if k.putOff {
 			out.Awaits, out.TaskLabels = k.madeFrom(m)
+			out.Redo = d.refusedOfThose(k)
 		}
 		return out
 	}

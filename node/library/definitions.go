@@ -378,39 +378,65 @@ func (d *Definitions) Fresh(h workflow.Hash) *Definition {
 	return nil
 }
 
-// put makes a listing durable with a changed claim, if there is one; a claim without
-// notices is forgotten. The definition itself is written when it is new.
-func (d *Definitions) put(l *listing, e *Definition, changed *claim) error {
+// change is a listing with a changed claim, nil: none. A claim without notices is forgotten. The definition itself, if it
+// is there, is written when it is new.
+type change struct {
+	of  *listing
+	e   *Definition
+	now *claim
+}
+
+// next is the listing as it is changed.
+func (c change) next() *listing {
+	l := c.of
 	next := &listing{
-		hash: l.hash, bare: l.bare && e == nil, size: l.size, about: l.about, claims: maps.Clone(l.claims),
+		hash: l.hash, bare: l.bare && c.e == nil, size: l.size, about: l.about, claims: maps.Clone(l.claims),
 		parsed: l.parsed,
 	}
-	if changed != nil {
-		next.claims[changed.author] = changed
-		if len(changed.notices) == 0 {
-			delete(next.claims, changed.author)
-		}
-		if changed.listed() {
-			next.about.Added = changed.edited
+	if c.now == nil {
+		return next
+	}
+	next.claims[c.now.author] = c.now
+	if len(c.now.notices) == 0 {
+		delete(next.claims, c.now.author)
+	}
+	if c.now.listed() {
+		next.about.Added = c.now.edited
+	}
+	return next
+}
+
+// put makes changes durable, of a listing each, all with one write.
+func (d *Definitions) put(changes ...change) error {
+	var next []*listing
+	var writes []kv.Write
+	for _, c := range changes {
+		l := c.next()
+		next, writes = append(next, l), append(writes, l.write())
+		if was := d.listing(l.hash); c.e != nil && (was == nil || was.bare) {
+			writes = append(writes, kv.Write{Key: definitionKey(l.hash), Value: c.e.canonical()})
 		}
 	}
-	writes := []kv.Write{next.write()}
-	if was := d.listing(l.hash); e != nil && (was == nil || was.bare) {
-		writes = append(writes, kv.Write{Key: definitionKey(l.hash), Value: e.canonical()})
+	if len(writes) == 0 {
+		return nil
 	}
 	if err := d.store.CommitWait(writes); err != nil {
 		return err
 	}
 	d.mu.Lock()
-	d.leave(d.entries[l.hash])
-	d.enter(next)
-	if changed != nil {
-		about := wire.ClaimOf(l.hash, changed.author)
-		maps.DeleteFunc(d.away, func(s wire.DefinitionStamp, _ bool) bool { return s.Claim == about })
+	for i, c := range changes {
+		d.leave(d.entries[c.of.hash])
+		d.enter(next[i])
+		if c.now != nil {
+			about := wire.ClaimOf(c.of.hash, c.now.author)
+			maps.DeleteFunc(d.away, func(s wire.DefinitionStamp, _ bool) bool { return s.Claim == about })
+		}
 	}
 	d.mu.Unlock()
-	if e != nil {
-		d.used(next, e)
+	for i, c := range changes {
+		if c.e != nil {
+			d.used(next[i], c.e)
+		}
 	}
 	return nil
 }

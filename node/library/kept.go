@@ -19,7 +19,7 @@ func (d *Definitions) Keep(e *Definition) error {
 	case !l.bare:
 		return nil
 	}
-	return d.put(l, e, nil)
+	return d.put(change{l, e, nil})
 }
 
 // RoomBeside reports whether there is room for a definition that nobody may list,
@@ -173,7 +173,7 @@ func (d *Definitions) forget() error {
 	})
 	d.mu.Unlock()
 	for _, x := range removed {
-		if err := d.put(d.listing(x.l.hash), nil, &claim{author: x.c.author}); err != nil {
+		if err := d.put(change{d.listing(x.l.hash), nil, &claim{author: x.c.author}}); err != nil {
 			return err
 		}
 	}

@@ -161,7 +161,7 @@ func TestRemovalOfWhatIsNotListed(t *testing.T) {
 	}
 	var removals []wire.Definition
 	for i := range 5 {
-		l, _, err := d.add(tiny(t, i), noon)
+		l, _, err := d.addOne(tiny(t, i), noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestNoRoomForWhatIsRemoved(t *testing.T) {
 	if _, err := d.hears(dina.says(t, tiny(t, 1), 1, noon)); !errors.Is(err, errNoRoom) || d.Trouble() == "" {
 		t.Fatalf("a second workflow: %v, trouble %q", err, d.Trouble())
 	}
-	if _, _, err := d.add(tiny(t, 2), noon); err != nil {
+	if _, _, err := d.addOne(tiny(t, 2), noon); err != nil {
 		t.Errorf("the node's own user has no room: %v", err)
 	}
 	if _, err := d.hears(dina.says(t, tiny(t, 1), 2, noon)); err != nil || d.Trouble() != "" {
@@ -268,7 +268,7 @@ func TestNoticesAreProved(t *testing.T) {
 	}
 	own := known(t, kvtest.New(), 10, bea)
 	for range trust.MaxNotices / 2 {
-		l, _, err := own.add(def, noon)
+		l, _, err := own.addOne(def, noon)
 		if err == nil {
 			_, err = own.remove(l, noon)
 		}
@@ -276,7 +276,7 @@ func TestNoticesAreProved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := own.add(def, noon); err == nil || !strings.Contains(err.Error(), "as often as it can be") {
+	if _, _, err := own.addOne(def, noon); err == nil || !strings.Contains(err.Error(), "as often as it can be") {
 		t.Errorf("once more: %v", err)
 	}
 }
@@ -330,7 +330,7 @@ func TestNamesHaveOwners(t *testing.T) {
 	if _, err := d.hears(all["bea"].says(t, of(t, "w", 1), 1, noon.Add(-time.Hour))); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := d.add(of(t, "w", 2), noon)
+	_, _, err := d.addOne(of(t, "w", 2), noon)
 	if no := (*api.Error)(nil); !errors.As(err, &no) || no.Code != api.NotAllowed {
 		t.Errorf("a name that is another's: %v", err)
 	}
@@ -389,11 +389,11 @@ func TestShareOfDefinitions(t *testing.T) {
 		}
 	}
 	for i := range 40 {
-		if _, _, err := d.add(of(t, fmt.Sprint("own", i), 0), noon); err != nil {
+		if _, _, err := d.addOne(of(t, fmt.Sprint("own", i), 0), noon); err != nil {
 			t.Errorf("definition %d of this node's: %v", i, err)
 		}
 	}
-	if _, _, err := d.add(of(t, "own40", 0), noon); err == nil {
+	if _, _, err := d.addOne(of(t, "own40", 0), noon); err == nil {
 		t.Error("one more than there may be")
 	}
 }
@@ -412,7 +412,7 @@ func TestOneCheckForAllDefinitions(t *testing.T) {
 	}
 	d, _ := shelved(t, 10)
 	_, theirs := d.hears(all["bea"].says(t, def, 1, noon))
-	_, _, ours := d.add(def, noon)
+	_, _, ours := d.addOne(def, noon)
 	if theirs == nil || ours == nil || theirs.Error() != ours.Error() || Check(def).Error() != ours.Error() ||
 		!strings.Contains(ours.Error(), "at most 393216 can be spread") {
 		t.Errorf("of others: %v\nour own: %v", theirs, ours)
@@ -425,7 +425,7 @@ func TestOneCheckForAllDefinitions(t *testing.T) {
 func TestStartReadsNoDefinition(t *testing.T) {
 	d, s := shelved(t, 2000)
 	for i := range 300 {
-		if _, _, err := d.add(tiny(t, i), noon); err != nil {
+		if _, _, err := d.addOne(tiny(t, i), noon); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -527,7 +527,7 @@ func TestOriginOfDefinitions(t *testing.T) {
 func TestUnreadableDefinition(t *testing.T) {
 	d, s := shelved(t, 10)
 	for i := range 5 {
-		if _, _, err := d.add(tiny(t, i), noon); err != nil {
+		if _, _, err := d.addOne(tiny(t, i), noon); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -617,18 +617,61 @@ func TestTheEditionAddedLastIsTheNewest(t *testing.T) {
 		if i == 1 {
 			at = noon.Add(time.Hour) // this clock was ahead for a while
 		}
-		if _, _, err := d.add(of(t, "w", version), at); err != nil {
+		if _, _, err := d.addOne(of(t, "w", version), at); err != nil {
 			t.Fatal(err)
 		}
 		if l, err := d.find("w"); err != nil || l.about.Version != version {
 			t.Errorf("w is version %d (%v), want %d, which was added last", l.about.Version, err, version)
 		}
 	}
-	_, say, err := d.add(of(t, "w", 7), noon.Add(2*time.Hour))
+	_, say, err := d.addOne(of(t, "w", 7), noon.Add(2*time.Hour))
 	if err != nil || len(say) > 0 {
 		t.Errorf("an edition that is listed is listed again: %v, %v", say, err)
 	}
 	if l, err := d.find("w"); err != nil || l.about.Version != 1 {
 		t.Errorf("w is version %d (%v), want 1, which was added last", l.about.Version, err)
 	}
+}
+
+// addOne is add of one definition.
+func (d *Definitions) addOne(def *workflow.Definition, now time.Time) (*listing, []wire.Definition, error) {
+	all, err := d.add(now, def.Canonical())
+	if err != nil {
+		return nil, nil, err
+	}
+	return all[0].listing, all[0].say, nil
+}
+
+// Several that are added together are listed all or none: the disk takes them with one write, and of two who add some at
+// once the second finds what room the first left.
+func TestSeveralAreListedTogether(t *testing.T) {
+	t.Run("the disk", func(t *testing.T) {
+		d, s := shelved(t, 10)
+		writes := 0
+		s.Takes = func() time.Duration { writes++; return 0 }
+		all, err := d.add(noon, tiny(t, 0).Canonical(), tiny(t, 1).Canonical(), tiny(t, 2).Canonical())
+		if err != nil || len(all) != 3 || len(d.list()) != 3 || writes != 1 {
+			t.Errorf("%d are listed, of %d, with %d writes: %v", len(d.list()), len(all), writes, err)
+		}
+		if again := known(t, s, 10, mesh(t)["ana"]); len(again.list()) != 3 {
+			t.Errorf("after a restart %d are listed", len(again.list()))
+		}
+	})
+	t.Run("two at once", func(t *testing.T) {
+		d, _ := shelved(t, 5)
+		errs := make(chan error, 2)
+		for i := range 2 {
+			go func() {
+				var forms [][]byte
+				for n := range 3 {
+					forms = append(forms, tiny(t, 10*i+n).Canonical())
+				}
+				_, err := d.add(noon, forms...)
+				errs <- err
+			}()
+		}
+		if one, other := <-errs, <-errs; (one == nil) == (other == nil) || len(d.list()) != 3 {
+			t.Errorf("%d are listed: %v, %v", len(d.list()), one, other)
+		}
+	})
 }

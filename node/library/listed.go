@@ -12,51 +12,45 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// add lists a definition in the name of this node; again, if it was taken off.
-// It is kept as its canonical form says, so that every node has the tasks in
-// the same order. What is to be spread is in say, unless it is listed already.
-func (d *Definitions) add(def *workflow.Definition, now time.Time) (l *listing, say []wire.Definition, err error) {
-	return d.addForm(def.Canonical(), now)
+// added is what came of listing a definition or a piece. What is to be spread is in say, unless it is listed already.
+type added struct {
+	*listing
+	say []wire.Definition
 }
 
-// addForm is add of a canonical form, of a definition or a piece.
-func (d *Definitions) addForm(canonical []byte, now time.Time) (l *listing, say []wire.Definition, err error) {
-	e, err := decode(canonical)
-	if err != nil {
-		return nil, nil, api.Judge(api.Invalid, err)
-	}
-	d.changing.Lock()
-	defer d.changing.Unlock()
-	l, next, err := d.claimNext(e, 1, now)
-	if err != nil || next == nil {
-		return l, nil, err
-	}
-	if err := d.put(l, e, next); err != nil {
-		return nil, nil, err
-	}
-	return d.listing(e.Hash), []wire.Definition{{Notices: next.notices, Canonical: e.canonical()}}, nil
-}
-
-// mayAdd says why addForm would refuse one of these canonical forms, which are added one after the other; nil: it would
-// not, as things are.
-func (d *Definitions) mayAdd(forms [][]byte, now time.Time) error {
-	d.changing.Lock()
-	defer d.changing.Unlock()
-	fresh := 0
+// add lists definitions and pieces in the name of this node; again, if they were taken off: all of them, with one write,
+// or none. They are kept as their canonical forms say, so that every node has the tasks in the same order. The caller has
+// not named one of them twice.
+func (d *Definitions) add(now time.Time, forms ...[]byte) ([]added, error) {
+	var all []*Definition
 	for _, canonical := range forms {
 		e, err := decode(canonical)
 		if err != nil {
-			return api.Judge(api.Invalid, err)
+			return nil, api.Judge(api.Invalid, err)
 		}
-		_, next, err := d.claimNext(e, fresh+1, now)
+		all = append(all, e)
+	}
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	var changes []change
+	out := make([]added, len(all))
+	for i, e := range all {
+		l, next, err := d.claimNext(e, len(changes)+1, now)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if next != nil {
-			fresh++
+		if out[i].listing = l; next != nil {
+			changes = append(changes, change{l, e, next})
+			out[i].say = []wire.Definition{{Notices: next.notices, Canonical: e.canonical()}}
 		}
 	}
-	return nil
+	if err := d.put(changes...); err != nil {
+		return nil, err
+	}
+	for i, e := range all {
+		out[i].listing = d.listing(e.Hash)
+	}
+	return out, nil
 }
 
 // claimNext is the claim by which this node lists a definition, the last of so many that are new; nil: it is listed.
@@ -218,7 +212,7 @@ func (d *Definitions) remove(l *listing, now time.Time) (say []wire.Definition, 
 			return say, err
 		}
 		next := &claim{author, c.first, append(slices.Clip(c.notices), trust.EncodeNotice(n)), now}
-		if err := d.put(l, nil, next); err != nil {
+		if err := d.put(change{l, nil, next}); err != nil {
 			return say, err
 		}
 		say = append(say, wire.Definition{Notices: next.notices})

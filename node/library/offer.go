@@ -141,7 +141,7 @@ func (d *Definitions) take(o *offer, e *Definition, now time.Time) (news bool, a
 	if old != nil {
 		c.first = old.first
 	}
-	if err = d.put(l, e, &c); err == nil && !c.listed() {
+	if err = d.put(change{l, e, &c}); err == nil && !c.listed() {
 		err = d.forget()
 	}
 	return err == nil, o.author, err

@@ -239,10 +239,11 @@ func (lib *Topic) Add(ctx context.Context, file string, source []byte) (*api.Wor
 		return nil, api.WrongDefinition(err)
 	}
 	before, _ := lib.definitions.editions(string(def.Name)) // an error says that there are none
-	l, added, err := lib.list(def.Name, def.Canonical())
+	all, err := lib.list(def.Canonical())
 	if err != nil {
 		return nil, err
 	}
+	l, added := all[0].listing, all[0].about
 	taken := lib.definitions.hidden(before)
 	if editions, err := lib.definitions.editions(string(def.Name)); err == nil { // else it was removed meanwhile
 		newest := lib.definitions.newest(editions)
@@ -268,41 +269,49 @@ func (lib *Topic) addPieces(file string, source []byte) (*api.Workflow, error) {
 	for _, p := range pieces {
 		forms = append(forms, p.Canonical())
 	}
-	if err := lib.definitions.mayAdd(forms, lib.in.Clock.Now().Wall); err != nil { // all or none
+	listed, err := lib.list(forms...)
+	if err != nil {
 		return nil, err
 	}
-	var out *api.Workflow
 	var before []api.Workflow
-	for _, p := range pieces {
-		if out != nil {
-			before = append(before, *out)
-		}
-		if _, out, err = lib.list(workflow.Name(p.Ref()), p.Canonical()); err != nil {
-			return nil, err
-		}
-		out.Current = true
+	for _, x := range listed[:len(listed)-1] {
+		x.about.Current = true
+		before = append(before, *x.about)
 	}
-	out.Before = before
+	out := listed[len(listed)-1].about
+	out.Current, out.Before = true, before
 	return out, nil
 }
 
-// list lists something under a name, and spreads it.
-func (lib *Topic) list(name workflow.Name, canonical []byte) (*listing, *api.Workflow, error) {
-	l, say, err := lib.definitions.addForm(canonical, lib.in.Clock.Now().Wall)
+// listed is something that is listed, as it is shown.
+type listed struct {
+	*listing
+	about *api.Workflow
+}
+
+// list lists definitions or pieces, all or none, and spreads them.
+func (lib *Topic) list(forms ...[]byte) (out []listed, err error) {
+	all, err := lib.definitions.add(lib.in.Clock.Now().Wall, forms...)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if len(say) > 0 {
-		lib.share(say, "")
-		lib.in.Publish(api.Event{At: lib.in.Clock.Now().Wall, Kind: "workflow", Text: string(name) + " added"})
+	for _, l := range all {
+		if len(l.say) > 0 {
+			lib.share(l.say, "")
+			lib.in.Publish(api.Event{
+				At: lib.in.Clock.Now().Wall, Kind: "workflow", Text: string(l.about.Name) + " added",
+			})
+		}
 	}
-	added, err := lib.definitions.whole(l)
-	if err != nil {
-		return nil, nil, err
+	for _, l := range all {
+		about, err := lib.definitions.whole(l.listing)
+		if err != nil {
+			return nil, err
+		}
+		about.Author, about.Already = lib.in.Members.Name(lib.definitions.author(l.listing)), len(l.say) == 0
+		out = append(out, listed{l.listing, about})
 	}
-	added.Author = lib.in.Members.Name(lib.definitions.author(l))
-	added.Already = len(say) == 0
-	return l, added, nil
+	return out, nil
 }
 
 // List lists the definitions, and the pieces that definitions take.

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -292,6 +294,51 @@ partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [report], partner:
 		pass(time.Second)
 		if n := len(tm.childrenAt("two")); n != 2 {
 			t.Errorf("there are %d children, want another", n)
+		}
+	})
+}
+
+// Whoever holds a task of a child judges by itself whether an order about it still counts for something, as the partner
+// that was asked what it is about may lie. A word that it wrote down before is not refused when it comes once more.
+func TestTheHolderJudgesAnOrderInAChild(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three", "four")
+		if err := tm.signIn("four", tm.addUser("one", "lia")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.add("one", `
+workflow: evacuation
+tasks: {call: {type: manual}}
+partitions: {first: {tasks: [call], partner: three}}
+`)
+		tm.add("one", `
+workflow: inundation
+tasks: {evacuate: {type: workflow, uses: evacuation}}
+partitions: {p: {tasks: [evacuate], partner: two}}
+`)
+		begun, err := tm.p["one"].api.Start(t.Context(), api.StartRequest{Workflow: "inundation", Responsible: "lia"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		child := tm.onlyChild("two")
+		tm.ends("three", child, api.FinishRequest{Task: "call", Failed: true, Reason: "no boats"})
+		for _, at := range []string{"one", "two", "three"} {
+			plug := tm.p[at].plug
+			was := plug.handlers[worklists.ProtocolTarget]
+			plug.HandleRequest(worklists.ProtocolTarget, false, func(p workflow.PartnerID, req []byte) ([]byte, error) {
+				b, err := was(p, req)
+				return bytes.Replace(b, []byte(`"outlived"`), []byte(`"unsaid"`), 1), err
+			})
+		}
+		err = tm.order("four", "lia", child, api.TaskAgain, "call")
+		wantCode(t, err, api.Refused, "does task evacuate of instance "+begun.ID)
+		if tm.task("three", child, "call") != workflow.Failed {
+			t.Error("it is done once more, and counts nowhere")
+		}
+		if err := tm.order("four", "lia", begun.ID, api.TaskAgain, "evacuate"); err != nil {
+			t.Error(err)
 		}
 	})
 }

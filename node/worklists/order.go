@@ -62,13 +62,26 @@ type Parent struct {
 }
 
 // counts refuses an order by which something would be done in an instance of which nothing counts any more.
-func (t *Target) counts() error {
-	p := t.Outlived
+func (t *Target) counts() error { return t.Outlived.Counts(t.Instance) }
+
+// NeedsParent reports whether what a person says would be done in vain in an instance of which nothing counts any more.
+func NeedsParent(body worklist.Body) bool {
+	switch x := body.(type) {
+	case worklist.Adopt:
+		return true
+	case worklist.Order:
+		return x.What == api.TaskAgain || x.What == api.TaskSkip || x.What == api.TaskContinue
+	}
+	return false
+}
+
+// Counts refuses what would be done in an instance that was begun for a task which has ended without it; nil: none has.
+func (p *Parent) Counts(in workflow.InstanceID) error {
 	if p == nil || !workflow.ValidName(string(p.Task)) {
 		return nil
 	}
 	return api.Errorf(api.Refused, "instance %s does task %s of instance %s, which has ended: nothing that is done in it counts any more",
-		t.Instance.Short(), p.Task, p.Instance).
+		in.Short(), p.Task, p.Instance).
 		WithHint("order it there, if it failed: mutirao task again %s %s", p.Instance, p.Task)
 }
 
@@ -138,8 +151,8 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 	if err := t.isStill(in.Item); err != nil {
 		return nil, err
 	}
-	switch in.Order {
-	case api.TaskAgain, api.TaskSkip, api.TaskContinue:
+	order := worklist.Order{Item: t.Item, What: in.Order, Reason: in.Reason, To: to}
+	if NeedsParent(order) {
 		if err := t.counts(); err != nil {
 			return nil, err
 		}
@@ -148,7 +161,7 @@ func (d *Desk) Order(ctx context.Context, in api.TaskOrder) (*api.TaskOrdered, e
 		err = d.in.Instances.Cancel(ctx, t.Instance, in.Reason) // its fact is this partner's word
 	} else {
 		r := &Row{Instance: t.Instance, Workflow: t.Workflow, Task: t.Task, Item: t.Item, At: t.At}
-		_, err = d.send(ctx, who, r, worklist.Order{Item: t.Item, What: in.Order, Reason: in.Reason, To: to})
+		_, err = d.send(ctx, who, r, order)
 	}
 	if err != nil {
 		return nil, d.unlessNamed(unnamed, err)

@@ -93,11 +93,11 @@ type inflight struct {
 	next     bool          // it was the instance's turn there (lineup)
 }
 
-// refusedAt is that a partner did not take an instance in: when it said so, and until
+// refusedAt is that a partner did not take an instance in: when it said so, since when for that reason, and until
 // when (Awake) it is not sent again. The pause is how long that is, without its spread.
 type refusedAt struct {
 	why          wire.RefusedWhy
-	at           time.Time
+	at, since    time.Time
 	pause, until time.Duration
 }
 
@@ -111,6 +111,7 @@ func (h *held) shown() *show.Held {
 		r := h.refused[p]
 		out.Refused = append(out.Refused, show.Refusal{
 			By: p, Why: quota.There(r.why), At: r.at, OfBeginner: r.why == wire.RefusedBeginner,
+			Unfit: r.why == wire.RefusedUnfit, Since: r.since,
 		})
 	}
 	return out

@@ -90,6 +90,9 @@ func (k peoplesItems) Messages(
 					more = append(more, l.Message(id, h.sum))
 				}
 			}
+			if by := h.m.BegunBy(); answers || by != nil && by.User == u {
+				more = append(more, k.untaken(h)...)
+			}
 			if answers {
 				more = append(more, n.Messages(id, h.sum)...)
 			} else {
@@ -133,6 +136,27 @@ func (k peoplesItems) Messages(
 		k.label(&out[ended+i])
 	}
 	return out, next, nil
+}
+
+// untaken are the messages that partners do not take an instance in for a reason that needs a person: they say nothing
+// else of it, and others take in what each may.
+func (k *desk) untaken(h *held) (out []worklist.Message) {
+	shown := h.shown()
+	if len(shown.Refused) == 0 {
+		return nil
+	}
+	of := worklist.Source{Instance: h.id, Workflow: h.def.Def.Name}
+	said := k.view.Untaken(shown)
+	for i, r := range shown.Refused {
+		why := "beginner"
+		if r.Unfit {
+			why = "unfit"
+		}
+		if r.Unfit || r.OfBeginner {
+			out = append(out, of.Untaken(r.By, why, r.Since, said[i]))
+		}
+	}
+	return out
 }
 
 // toOther are the messages about an instance to a person that others get who answer for it: of what the person ordered,

@@ -51,7 +51,11 @@ func (s *shard) refusedFor(h *held, from workflow.PartnerID, why wire.RefusedWhy
 	case why == wire.RefusedHeavy, why == wire.RefusedBeginner: // news of users may be on its way there
 		pause = min(max(2*was.pause, heavyPause), refusedPause)
 	}
-	h.refused[from] = refusedAt{why, now.Wall, pause, now.Awake + pause + s.n.spread(pause/4)}
+	since := now.Wall
+	if was.why == why && !was.since.IsZero() {
+		since = was.since
+	}
+	h.refused[from] = refusedAt{why, now.Wall, since, pause, now.Awake + pause + s.n.spread(pause/4)}
 	h.tellElsewhere()
 }
 

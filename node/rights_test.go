@@ -468,6 +468,22 @@ func TestAnInstanceOfAUserWhoLostTheRoleSaysWhyNobodyTakesIt(t *testing.T) {
 			list[0].Needs[0].Kind != "incident" {
 			t.Errorf("it needs %+v, %v: want somebody for the incident", list, err)
 		}
+		untaken := func() (out []api.Message) {
+			t.Helper()
+			list, err := tm.p["bea"].api.Messages(t.Context(), api.MessagesQuery{User: "lia"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.DeleteFunc(list, func(m api.Message) bool { return m.Type != api.MessageUntaken })
+		}
+		told := untaken()
+		if len(told) != 1 || !strings.HasPrefix(told[0].Text, want) || told[0].Instance != st.ID {
+			t.Fatalf("lia is told %+v, want that %s", told, want)
+		}
+		pass(10 * time.Minute) // it is sent again, and refused again
+		if again := untaken(); len(again) != 1 || again[0].ID != told[0].ID || !again[0].At.Equal(told[0].At) {
+			t.Errorf("later lia is told %+v, before %+v", again, told)
+		}
 		for at, want := range map[string]string{"bea": want, "ana": "instances that a user began there who may not any more"} {
 			d, err := tm.p[at].api.Doctor(t.Context())
 			if err != nil || !slices.ContainsFunc(d.Findings, func(f api.Finding) bool {
@@ -485,6 +501,9 @@ func TestAnInstanceOfAUserWhoLostTheRoleSaysWhyNobodyTakesIt(t *testing.T) {
 		pass(10 * time.Second)
 		if n, in := tm.running("ana"), tm.show("bea", st.ID).Incidents; n != 1 || len(in) != 0 {
 			t.Errorf("with the role ana has %d instances, and bea's has the incidents %+v", n, in)
+		}
+		if still := untaken(); len(still) > 0 {
+			t.Errorf("with the role lia is told %+v", still)
 		}
 	})
 }

@@ -26,6 +26,8 @@ const (
 	Adopted MessageType = "adopted"
 	// Lost: the item that its user had is not needed any more, is over, or was passed on by somebody else.
 	Lost MessageType = "lost"
+	// Untaken: a partner does not take the instance in, and will not until somebody does something about it.
+	Untaken MessageType = "untaken"
 )
 
 // MessageID names a message: by it a user's devices know that one of them showed it.
@@ -38,7 +40,7 @@ type MessageID struct {
 	Warning  time.Duration // with so much left
 	// Round is, of an end, which, as an order may have an instance go on; of a deadline, "waits" before its
 	// task is ready, and "passes" where the item passes on; of a lost item "presumed" while its user has it still, and of
-	// one that was passed on when, as that may happen again.
+	// one that was passed on when, as that may happen again; of what is not taken in by whom, and why in one word.
 	Round string
 }
 
@@ -147,6 +149,13 @@ func (s Source) Began(at time.Time) Message {
 func (s Source) Finished(at time.Time, state workflow.InstanceState, round int) Message {
 	m := s.Message(Ended, Item{}, "", at, "it has ended: "+string(state))
 	m.ID.Round = fmt.Sprintf("%s %d", state, round)
+	return m
+}
+
+// Untaken is the message that a partner does not take it in, since when; why tells reasons apart, text says it.
+func (s Source) Untaken(by workflow.PartnerID, why string, at time.Time, text string) Message {
+	m := s.Message(Untaken, Item{}, "", at, text)
+	m.ID.Round = why + " " + string(by)
 	return m
 }
 

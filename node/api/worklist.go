@@ -592,13 +592,14 @@ const (
 	MessageDeadline = "deadline" // a deadline is near, or over, or has an item pass on
 	MessageAdopted  = "adopted"  // a result of the user that did not count by itself was adopted
 	MessageLost     = "lost"     // what the user has is not needed any more, or is over
+	MessageUntaken  = "untaken"  // a partner does not take an instance in until somebody does something about it
 )
 
 // Message is what a user is told of an instance.
 type Message struct {
 	ID       string    `json:"id"` // the same on all devices
 	At       time.Time `json:"at"`
-	Type     string    `json:"type"` // started, ended, failed, deadline or adopted
+	Type     string    `json:"type"` // started, ended, failed, deadline, adopted, lost or untaken
 	Instance string    `json:"instance"`
 	Workflow string    `json:"workflow"`
 	Task     string    `json:"task"` // empty: it is about the instance

@@ -118,8 +118,10 @@ type Refusal struct {
 	By  workflow.PartnerID
 	Why string
 	At  time.Time
-	// OfBeginner: the user who began it may not begin it any more, as far as is known there.
-	OfBeginner bool
+	// OfBeginner: the user who began it may not begin it any more, as far as is known there. Unfit: by the version of the
+	// program there it has not begun as an instance may. Either needs a person. Since is when it was first said so.
+	OfBeginner, Unfit bool
+	Since             time.Time
 }
 
 // refused reports whether a partner has not taken an instance in.

@@ -318,7 +318,8 @@ func (t *Told) compare(o *Told) int {
 
 // order is that of messages of one moment.
 var order = map[worklist.MessageType]int{
-	worklist.Started: 0, worklist.Deadline: 1, worklist.TaskFailed: 2, worklist.Adopted: 3, worklist.Lost: 4, worklist.Ended: 5,
+	worklist.Started: 0, worklist.Untaken: 1, worklist.Deadline: 2, worklist.TaskFailed: 3, worklist.Adopted: 4,
+	worklist.Lost: 5, worklist.Ended: 6,
 }
 
 // share leaves the newest of many messages, so that nobody who begins instances takes all the room: each has as

@@ -44,6 +44,12 @@ func (m *Machine) MayOrder(u worklist.User, roles []workflow.RoleName) bool {
 		slices.Contains(roles, s.Definition().Administrators)
 }
 
+// SaidByDecider reports whether a claim is the true word of somebody who decides about the instance.
+func (m *Machine) SaidByDecider(c *fact.Claim) bool {
+	who, err := m.state.SpeakerOf(c)
+	return err == nil && m.MayOrder(who.User, who.Roles)
+}
+
 // Asked is a failure of which somebody has to decide what becomes of it.
 type Asked struct {
 	Slot, Task workflow.TaskName

@@ -452,10 +452,6 @@ func (k peoplesItems) claim(
 	watch *worklists.Watch,
 ) (out choreo.Claimed, err error) {
 	var done choreo.Claimed // whoever stops waiting leaves it to the shard
-	var outlived *worklists.Parent
-	if worklists.NeedsParent(c.Body()) { // whoever asked what it is about may have been told otherwise
-		outlived = k.outlived(ctx, id)
-	}
 	err = k.doAndRead(ctx, id, k.watching(watch, from), func(s *shard) error {
 		h, err := s.find(id)
 		if err != nil {
@@ -463,9 +459,6 @@ func (k peoplesItems) claim(
 		}
 		def := h.m.Definition()
 		if err := k.reaches(h, c); err != nil {
-			return err
-		}
-		if err := outlived.Counts(id); err != nil && !h.m.WrittenDown(c) {
 			return err
 		}
 		if !of.IsZero() && of != def.Hash() && !h.m.WrittenDown(c) {

@@ -138,6 +138,24 @@ func (k peoplesItems) Target(
 	return t, err
 }
 
+// InVain refuses what a person says of an instance where it counts for nothing any more. What was written down before is
+// not refused: the answer was lost. Nor is the word of anybody who does not decide about the instance: why it is not
+// taken is said otherwise, and for which task the instance was begun is for those who do.
+func (k peoplesItems) InVain(ctx context.Context, id workflow.InstanceID, c *fact.Claim) error {
+	if !worklists.NeedsParent(c.Body()) {
+		return nil
+	}
+	no := k.outlived(ctx, id).Counts(id)
+	if no == nil {
+		return nil
+	}
+	var fresh bool
+	if err := k.peek(ctx, id, func(h *held) { fresh = h.m.SaidByDecider(c) && !h.m.WrittenDown(c) }); err != nil || !fresh {
+		return nil // which is said with what is written down
+	}
+	return no
+}
+
 // Basis is with what an amendment of an instance here is compared, for a person at another node who may amend it.
 func (k peoplesItems) Basis(ctx context.Context, ref string, by worklist.User) (out []byte, err error) {
 	_, err = k.seek(ctx, ref, by, func(h *held, who worklist.Person) (t worklists.Target, err error) {

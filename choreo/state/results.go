@@ -8,7 +8,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/choreo/log"
-	"github.com/mutirao-mesh/mutirao/internal/plain"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
@@ -92,9 +91,6 @@ func (s *State) Written(t *workflow.Task, x worklist.Result) (map[workflow.DataN
 	return s.EvidenceOf(nil).written(t, x)
 }
 
-// maxUnfit bounds, in bytes, why a task may not have a result.
-const maxUnfit = 256
-
 // unfit is why what is claimed of attempts is a result that its task may not have, as its author knew: then it is kept,
 // and does not count. Empty: it may, or it is no result.
 func (s *State) unfit(e *log.Entry, of []*Attempt, body worklist.Body) string {
@@ -103,7 +99,7 @@ func (s *State) unfit(e *log.Entry, of []*Attempt, body worklist.Body) string {
 		return ""
 	}
 	if _, err := s.EvidenceOf(e).written(of[0].Task, x); err != nil {
-		return plain.CutBytes(err.Error(), maxUnfit)
+		return fact.Clip(err.Error())
 	}
 	return ""
 }

@@ -17,7 +17,7 @@ func newMessagesCommand() *cobra.Command {
 	var o messagesOptions
 	cmd := &cobra.Command{
 		Use:   "messages [--unread] [--keep] [--follow] [--user U]",
-		Short: "What a user is told: started, ended, failed, deadline, adopted, lost",
+		Short: "What a user is told: started, ended, failed, deadline, adopted, lost, untaken",
 		Long: `Lists what a user is told of instances, the oldest first: that one has started or ended
 for which the user answers, that a task of it has failed, and that a deadline is near
 or over, or has an item pass to the responsible user, also of what the user has; that

@@ -48,6 +48,9 @@ func (d *Desk) claim(
 			return choreo.Claimed{}, why
 		}
 	}
+	if err := d.in.Instances.InVain(ctx, id, said); err != nil { // where it was given that may not have been known
+		return choreo.Claimed{}, err
+	}
 	done, err := d.in.Instances.Claim(ctx, from, id, said, watch)
 	if stays && d.isRefusal(err) != nil {
 		d.denials.note(from, word, err, d.in.Clock.Now().Awake)

@@ -77,6 +77,8 @@ type Instances interface {
 	Claim(
 		ctx context.Context, from workflow.PartnerID, id workflow.InstanceID, c *fact.Claim, watch *Watch,
 	) (choreo.Claimed, error)
+	// InVain refuses what a person says of an instance where it counts for nothing any more, unless it was written down.
+	InVain(ctx context.Context, id workflow.InstanceID, c *fact.Claim) error
 	// Amend is Claim of an amendment that was compared with a definition. Where the instance runs by another it is
 	// refused, unless it was written down before.
 	Amend(

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo/fact"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/store/kv/kvtest"
 	"github.com/mutirao-mesh/mutirao/node/users"
@@ -97,6 +98,8 @@ func (*nothing) Items(context.Context, worklist.User, workflow.PartnerID, workfl
 func (*nothing) LostLately(context.Context, worklist.User, time.Time) ([]Row, error) { return nil, nil }
 
 func (*nothing) Here(workflow.InstanceID) bool { return false }
+
+func (*nothing) InVain(context.Context, workflow.InstanceID, *fact.Claim) error { return nil }
 
 func (*nothing) Over(context.Context, workflow.InstanceID, []worklist.Item) ([]worklist.Item, error) {
 	return nil, nil

@@ -85,7 +85,7 @@ var ofClaims = []mutant{
 			}
 			if err := d.handIn(ctx, k); err != nil {`}}},
 	{name: "never-closed", what: "a result of whoever has an item does not end it", patches: []patch{{
-		"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {
+		"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.void() != "" {
 			continue`, `		if it.open == nil || w.hold != it.open || w.fact.User != "" {
 			continue`}}},
 	{name: "results-empty", what: "a task ends without what the person handed in", patches: []patch{{
@@ -167,7 +167,7 @@ var ofClaims = []mutant{
 	{name: "revoked-counts", what: "a result counts although its holder knew that the grant had ended",
 		patches: []patch{{
 			"worklist/rights.go", `	case slices.ContainsFunc(w.hold.after, func(id ID) bool { return b.knew(f.ID, id) }):`, `	case len(w.hold.after) > 1000:`}, {
-			"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.early {
+			"worklist/decide.go", `		if it.open == nil || w.hold != it.open || w.void() != "" {
 			continue`, `		if w.hold == nil {
 			continue`}}},
 	{name: "given-unoffered", what: "an item is given to somebody to whom it was not offered", patches: []patch{{

@@ -3,6 +3,8 @@ package node_test
 import (
 	"bytes"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -299,4 +301,52 @@ func TestAFileThatItsHolderHasNoRoomForIsNotLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a person did counts also where its holder has the content of the file that comes with it, and cannot note that now,
+// as its disk is full: it is noted later.
+func TestAResultWaitsForNoNoteOfItsFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t, "depot")
+		tm.profile("depot", api.ProfileChange{Applications: &[]string{"slow"}})
+		pass(time.Second)
+		tm.add("base", sketches)
+		var second string
+		for i := range 2 {
+			id, item := tm.rounds("sketches", nil)
+			if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+				t.Fatal(err)
+			}
+			f, err := tm.p["tablet"].api.PutFile(t.Context(), "same.bin", strings.NewReader("a wound"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder := ""
+			if i == 1 { // base has it by now
+				ref, err := workflow.ParseFile(f.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				path, here := tm.stores[tm.p["base"].id()].Path(ref)
+				if folder = filepath.Dir(path); !here {
+					t.Fatal("base has not fetched it")
+				}
+				if err := os.Rename(folder, folder+"-away"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tm.hand("tablet", "bia", item, map[string]string{"pic": f.Value}); err != nil {
+				t.Errorf("handing it in: %v", err)
+			}
+			tm.wantStates(id, "look", workflow.Succeeded, "base")
+			if second = id; folder != "" {
+				if err := os.Rename(folder+"-away", folder); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pass(time.Minute)
+		}
+		pass(10 * time.Minute)
+		tm.wantStates(second, "proc", workflow.Succeeded, "base", "depot")
+	})
 }

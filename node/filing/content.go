@@ -29,14 +29,13 @@ const readFirst = 64 << 20
 // mostTries is how often a file is fetched again that the disk changes right after that.
 const mostTries = 3
 
-// Given notes that an instance has files, which were given at this node and must be here; or, if not ownUser,
-// elsewhere, by a user whose node has them: what is here by chance nobody is given for that, and what is not
-// is fetched from there (FetchAhead).
+// Given notes that an instance has files, which were given at this node and must be here; or, if not ownUser, elsewhere, by
+// a user whose node has them: what is here by chance nobody is given for that, and what is not, or cannot be noted now as
+// the disk is full, is fetched from there, or noted, later (FetchAhead): what a person did does not wait for that.
 func (k *Desk) Given(
 	def *workflow.Definition, id string, by workflow.PartnerID, values map[workflow.DataName]workflow.Value,
 	ownUser bool,
 ) error {
-
 	for name, v := range values {
 		d := def.Datum(name)
 		if d == nil || d.Type != workflow.TypeFile || v == nil {
@@ -48,25 +47,38 @@ func (k *Desk) Given(
 			return api.Errorf(api.Invalid, "%s: %v", name, err)
 		case k.Files == nil:
 			return ErrNone
+		case ownUser:
+			err = k.givenHere(name, f, id, by)
+		case k.has(f):
+			if no := k.Files.Use(f, id, string(k.initiator(by)), k.Clock.Now().Wall); no != nil {
+				k.Log.Warn("it cannot be noted now that an instance has a file", "instance", id, "data", name, "error", no)
+			}
 		}
-		if _, here := k.Files.Path(f); !here && !ownUser {
-			continue
-		} else if !here {
-			return api.Errorf(api.Refused, "%s: the content of file %s is not at this node", name, f.Name).
-				WithHint("give the file itself: --file %s=PATH", name)
-		}
-		note := k.Files.Use
-		if ownUser {
-			note = k.Files.Give
-		}
-		if err := note(f, id, string(k.initiator(by)), k.Clock.Now().Wall); err != nil {
-			return api.Errorf(api.Refused, "%s: %v", name, err)
-		}
-		if _, here := k.Files.Path(f); !here { // it was swept in between
-			return api.Errorf(api.Refused, "%s: the content of file %s is not at this node any more", name, f.Name)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// givenHere notes that an instance has a file which was given at this node.
+func (k *Desk) givenHere(name workflow.DataName, f workflow.File, id string, by workflow.PartnerID) error {
+	if !k.has(f) {
+		return api.Errorf(api.Refused, "%s: the content of file %s is not at this node", name, f.Name).
+			WithHint("give the file itself: --file %s=PATH", name)
+	}
+	if err := k.Files.Give(f, id, string(k.initiator(by)), k.Clock.Now().Wall); err != nil {
+		return api.Errorf(api.Refused, "%s: %v", name, err)
+	}
+	if !k.has(f) { // it was swept in between
+		return api.Errorf(api.Refused, "%s: the content of file %s is not at this node any more", name, f.Name)
+	}
+	return nil
+}
+
+func (k *Desk) has(f workflow.File) bool {
+	_, here := k.Files.Path(f)
+	return here
 }
 
 // GiveFor notes, durably, that a user gave a file here for an instance, in which this node need take no part.

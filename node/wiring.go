@@ -352,7 +352,7 @@ func (n *Node) wirePeoplesWork(t *tools, s *stock) (err error) {
 		Instances: items, Loads: s.ledger.People(), Store: t.store, Nudge: t.nudge,
 		Aside: func(fn func()) { n.crew.side(fn) },
 		Waits: func() bool { return n.crew.waits() }, Random: t.random,
-		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, Lacks: n.filing.Lacks,
+		Watched: t.events.watched, Publish: t.events.publish, Has: n.filing.Has, Lacks: n.filing.Lacks, NoRoom: n.filing.NoRoom,
 		OnlyHere: n.filing.OnlyHere, Got: n.filing.Got, Rate: n.filing.Rate,
 		Give: n.filing.GiveFor, HasGiven: n.filing.HasGiven, Vouch: n.filing.Vouch,
 		Name: n.people.name, Partner: n.people.Find, Explain: n.explain, Known: items.known,

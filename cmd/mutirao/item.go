@@ -211,6 +211,7 @@ func bracketed(words []string) string {
 
 // advice is what is best done about files of an item that are not here.
 var advice = map[string]string{
+	"room":      "make room first, on the disk of the node's folder or in its config.yaml (limits.files)",
 	"wait":      "nobody who has them is connected: they come when somebody is",
 	"open":      "they come when they are asked for: worklist open ITEM --to FOLDER",
 	"coming":    "they come by themselves",
@@ -223,6 +224,8 @@ var advice = map[string]string{
 func coming(c *api.Coming) string {
 	text := fmt.Sprintf("of %s %s are not here", plural(c.Files, "file"), workflow.FormatSize(c.Bytes))
 	switch {
+	case c.NoRoom > 0:
+		text += fmt.Sprintf("; this device lacks %s of room for them", workflow.FormatSize(c.NoRoom))
 	case c.AtMost > 0:
 		text += fmt.Sprintf("; at %s/s, as many as may come by worklist prefetch, that takes about %s",
 			workflow.FormatSize(c.AtMost), span(c.Takes))

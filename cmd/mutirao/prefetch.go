@@ -63,6 +63,10 @@ func (u *ui) writePrefetch(w io.Writer, p *api.Prefetch) {
 	default:
 		fmt.Fprintf(w, "on for %s; still to come: %s\n", p.User, workflow.FormatSize(p.Volume))
 	}
+	if p.NoRoom > 0 {
+		fmt.Fprintf(w, "this device lacks %s of room for that: make room on the disk of its folder or in its config.yaml (limits.files)\n",
+			workflow.FormatSize(p.NoRoom))
+	}
 	for _, x := range p.Items {
 		here := "not all here"
 		if x.Prefetched {

@@ -323,9 +323,11 @@ type Coming struct {
 	AtMost int64 `json:"at_most,omitempty"`
 	// Takes is how long they take at AtMost, or else at Rate; left out if nobody knows.
 	Takes string `json:"takes,omitempty"`
-	// Advice is what is best done: wait (nobody who has them is connected), open, coming (they come by themselves),
-	// lock (the item, and they come meanwhile), prefetch, or elsewhere (it takes too long: look at them at a node that
-	// has them).
+	// NoRoom is how many bytes of room there lack at this node for all of them; 0: none.
+	NoRoom int64 `json:"no_room,omitempty"`
+	// Advice is what is best done: room (there is none for them here: make some), wait (nobody who has them is
+	// connected), open, coming (they come by themselves), lock (the item, and they come meanwhile), prefetch, or
+	// elsewhere (it takes too long: look at them at a node that has them).
 	Advice string `json:"advice"`
 }
 
@@ -734,7 +736,9 @@ type Prefetch struct {
 	On     bool   `json:"on"`
 	AtMost int64  `json:"at_most"`
 	// Items are those that the user has and that may be done out of reach, in the order in which their
-	// files come. Volume is how many bytes of these are still to come.
+	// files come. Volume is how many bytes of these are still to come, NoRoom how many bytes of room there lack at this
+	// node for that; 0: none.
 	Items  []Item `json:"items"`
 	Volume int64  `json:"volume"`
+	NoRoom int64  `json:"no_room,omitempty"`
 }

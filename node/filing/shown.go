@@ -232,6 +232,23 @@ func (k *Desk) Lacks(f workflow.File) int64 {
 	return f.Size - here
 }
 
+// NoRoom is how many bytes of room there lack here for what is missing of files that items of this node's users need; 0:
+// none, as far as is known.
+func (k *Desk) NoRoom(of []worklists.Content) int64 {
+	if k.Files == nil || len(of) == 0 {
+		return 0
+	}
+	coming := make([]files.Coming, len(of))
+	for i, c := range of {
+		coming[i] = files.Coming{File: c.File, By: string(k.Payer(c))}
+	}
+	lacks, _, err := k.Files.Lacks(coming)
+	if err != nil {
+		k.Log.Warn("how much room there is for files is not known", "error", err)
+	}
+	return lacks
+}
+
 // DescribeData says of data that are files where their content is.
 func (k *Desk) DescribeData(data []api.Datum) {
 	for i, x := range data {

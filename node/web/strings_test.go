@@ -59,7 +59,7 @@ var worded = map[string][]string{
 	"filter":     filterStates,
 	"measure":    {"time", "quality"},
 	"sign":       values(study.Better, study.Worse, study.Equal),
-	"advice": values(device.Wait, device.Open, device.Coming, device.Lock, device.Prefetch,
+	"advice": values(device.Room, device.Wait, device.Open, device.Coming, device.Lock, device.Prefetch,
 		device.Elsewhere),
 	"claim": {"order-time", "order-quality", "headline", "mean-time", "mean-quality", "low-variation"},
 	"verdict": values(aptitude.Chosen, aptitude.LessApt, aptitude.Offered, aptitude.NotDrawn, aptitude.NoCapacity,

@@ -16,13 +16,14 @@ func (d *Desk) coming(who users.Who, r *Row, s *Sheet) *api.Coming {
 	var out api.Coming
 	var from []workflow.PartnerID
 	var lacking []workflow.File
+	var missing []Content
 	files, _ := d.readable(s.contents(who, r))
 	for _, c := range files {
 		if d.in.Has(c.File) {
 			continue
 		}
 		if !slices.Contains(lacking, c.File) { // two data may be one file
-			lacking = append(lacking, c.File)
+			lacking, missing = append(lacking, c.File), append(missing, c)
 			out.Bytes += d.in.Lacks(c.File)
 		}
 		for _, p := range append([]workflow.PartnerID{c.At}, c.Givers...) {
@@ -35,17 +36,17 @@ func (d *Desk) coming(who users.Who, r *Row, s *Sheet) *api.Coming {
 		return nil
 	}
 	out.Reachable = slices.ContainsFunc(from, d.in.Peers.Up)
-	out.Rate = d.in.Rate(from)
+	out.Rate, out.NoRoom = d.in.Rate(from), d.in.NoRoom(missing)
 	takes, prefetch := device.Takes(out.Bytes, out.Rate), d.settingOf(who)
 	advice := device.Advise(device.Link{
-		Reachable: out.Reachable, Takes: takes, Locked: r.Mine == worklist.Lock, Offline: r.Offline,
-		Prefetches: prefetch.On,
+		Reachable: out.Reachable, NoRoom: out.NoRoom > 0, Takes: takes, Locked: r.Mine == worklist.Lock,
+		Offline: r.Offline, Prefetches: prefetch.On,
 	})
 	if advice == device.Coming && prefetch.AtMost > 0 && prefetch.AtMost < out.Rate {
 		out.AtMost = prefetch.AtMost
 		takes = device.Takes(out.Bytes, out.AtMost)
 	}
-	if takes > 0 {
+	if takes > 0 && out.NoRoom == 0 {
 		out.Takes = takes.String()
 	}
 	out.Advice = string(advice)

@@ -10,7 +10,7 @@ import (
 )
 
 // What is still to come is counted once, without what is here already, and how long it takes heeds the bound under
-// which it comes by itself.
+// which it comes by itself; what has no room does not come.
 func TestWhatIsStillToComeIsCountedOnce(t *testing.T) {
 	d, p, _ := afar(t)
 	d.in.Lacks = func(f workflow.File) int64 { return f.Size - 2e6 }
@@ -45,5 +45,12 @@ func TestWhatIsStillToComeIsCountedOnce(t *testing.T) {
 	}
 	if c := d.coming(who, &r, sheet); c.AtMost != 0 || c.Takes != "1m10s" || c.Advice != "coming" {
 		t.Errorf("without: %+v", c)
+	}
+	d.in.NoRoom = func(of []Content) int64 { return int64(len(of)) }
+	if c := d.coming(who, &r, sheet); c.NoRoom != 1 || c.Takes != "" || c.Advice != "room" {
+		t.Errorf("without room: %+v", c)
+	}
+	if said, err := d.Prefetch(t.Context(), "bia"); err != nil || said.NoRoom != 1 {
+		t.Errorf("still to come without room: %+v, %v", said, err)
 	}
 }

@@ -197,6 +197,8 @@ type Surroundings struct {
 	// second of files come from the quickest of these partners that is connected, as measured lately; 0: none came yet.
 	Has   func(workflow.File) bool
 	Lacks func(workflow.File) int64
+	// NoRoom is how many bytes of room there lack here for what is missing of files; 0: none.
+	NoRoom func([]Content) int64
 	// OnlyHere reports whether a file is here that no partner is known to have whole. Got notes that one says so.
 	OnlyHere func(workflow.File) bool
 	Got      func(workflow.File, workflow.PartnerID)

@@ -154,6 +154,7 @@ func afar(t *testing.T) (*Desk, *partners, *nothing) {
 		Heard:          func(workflow.PartnerID) time.Time { return time.Time{} },
 		Has:            func(workflow.File) bool { return false },
 		Lacks:          func(f workflow.File) int64 { return f.Size },
+		NoRoom:         func([]Content) int64 { return 0 },
 		Away:           func() (time.Time, bool) { return time.Time{}, false },
 		Until:          func() *time.Time { return nil },
 		ConnectionTime: func(workflow.PartnerID) time.Duration { return 15 * time.Second },

@@ -131,15 +131,18 @@ func (d *Desk) prefetchOf(ctx context.Context, who users.Who) (*api.Prefetch, er
 	out := &api.Prefetch{User: who.Name, On: s.On, AtMost: s.AtMost, Items: []api.Item{}}
 	all, err := d.ahead(ctx, who)
 	counted := map[workflow.File]bool{}
+	var missing []Content
 	for _, a := range all {
 		out.Items = append(out.Items, a.Item)
 		for _, c := range a.Files {
-			if !counted[c.File] { // several items may need one
+			if !counted[c.File] && !d.in.Has(c.File) { // several items may need one
 				out.Volume += d.in.Lacks(c.File)
+				missing = append(missing, c)
 			}
 			counted[c.File] = true
 		}
 	}
+	out.NoRoom = d.in.NoRoom(missing)
 	return out, err
 }
 

@@ -5,6 +5,7 @@ import "time"
 // Link is how an item stands whose files are not all at this device.
 type Link struct {
 	Reachable  bool          // a partner that has them is connected
+	NoRoom     bool          // this device has no room for them
 	Takes      time.Duration // for what is to come, as measured; 0: not measured
 	Locked     bool          // the user has locked the item
 	Offline    bool          // its task may be done out of reach
@@ -16,6 +17,7 @@ type Advice string
 
 // What may be advised.
 const (
+	Room      Advice = "room"      // none comes before this device has room for it
 	Wait      Advice = "wait"      // nobody who has them is connected: other items can be done meanwhile
 	Open      Advice = "open"      // they are here in no time, or nobody can say: open them
 	Coming    Advice = "coming"    // they come by themselves
@@ -35,6 +37,8 @@ const (
 func Advise(l Link) Advice {
 	background := l.Prefetches && l.Offline
 	switch {
+	case l.NoRoom:
+		return Room
 	case !l.Reachable:
 		return Wait
 	case l.Takes <= waitsGladly:

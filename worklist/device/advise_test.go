@@ -13,6 +13,7 @@ func TestAdvise(t *testing.T) {
 		want Advice
 	}{
 		{"nobody has them here", Link{Takes: time.Second, Offline: true}, Wait},
+		{"no room for them", Link{Reachable: true, NoRoom: true, Offline: true, Prefetches: true}, Room},
 		{"not measured", Link{Reachable: true, Offline: true}, Open},
 		{"quick", Link{Reachable: true, Takes: 20 * time.Second, Offline: true}, Open},
 		{"minutes, free to lock", Link{Reachable: true, Takes: time.Minute, Offline: true}, Lock},

@@ -484,7 +484,7 @@ handed in later by itself: mutirao outbox. (-o still chooses how results are pri
 			if err != nil {
 				return err
 			}
-			return u.done(x, "task %s of %s is completed%s%s", workflow.WithLabel(x.Task, x.Label), x.Instance, whenThere(x),
+			return u.done(x, "task %s of %s is completed%s%s", workflow.WithLabel(x.Task, x.Label), x.Instance, madeOf(x),
 				onlyHere(x.OnlyHere))
 		}),
 	}
@@ -534,6 +534,15 @@ func onlyHere(files []string) string {
 		return ""
 	}
 	return "; only here until another partner that may read it has fetched it: " + strings.Join(files, ", ")
+}
+
+// madeOf says that what was made of an item is not handed in yet, and does not count by itself if it has passed on.
+func madeOf(x *api.Item) string {
+	if to := x.HasPassed(); to != "" {
+		return fmt.Sprintf("; but it has passed to %s, as its deadline is near: what was made of it counts if it is adopted: "+
+			"mutirao outbox", to)
+	}
+	return whenThere(x)
 }
 
 // whenThere says that something is not handed in yet.

@@ -200,6 +200,15 @@ type Passing struct {
 	About bool `json:"about"`
 }
 
+// HasPassed is to whom an item has passed that another had, as far as is known at a node that cannot ask its holder;
+// empty: to nobody.
+func (x *Item) HasPassed() string {
+	if p := x.Transfer; p != nil && !x.Delivered && p.Left == "0s" && x.Holder != nil && *x.Holder != p.To {
+		return p.To
+	}
+	return ""
+}
+
 // Said is why somebody gave an item back, or passed it on.
 type Said struct {
 	By     string    `json:"by"` // a user

@@ -542,6 +542,9 @@ func (p *Page) finish(ctx context.Context, r *http.Request, s httpapi.Session) (
 		key = "note.done.file"
 	}
 	n := note{Key: key, Args: []any{item{Item: *done}.Title(), done.Partner}}
+	if to := done.HasPassed(); to != "" && !in.Failed {
+		n = note{Key: "note.done.passed", Args: append(n.Args, to)}
+	}
 	if !done.Elsewhere {
 		n.Link = "/instances/" + done.Instance
 	}

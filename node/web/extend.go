@@ -24,10 +24,21 @@ type later struct {
 	Instance    string
 	Form, Token string
 	Tasks       []choice
+	Dues        []due
 	Count, To   string // as typed
 	Units       []choice
 	Open        bool
 }
+
+// due is the deadline that a task had when its form was made, in a hidden field of that.
+type due struct{ Field, At string }
+
+const (
+	duePrefix = "due." // of the name of that field, before the task's
+	// sameDue is how far apart two deadlines may be that are the same: where the holder of a task is another node, one
+	// that is a span is known as it was told.
+	sameDue = 30 * time.Second
+)
 
 // isDeadline reports whether a clock is a deadline.
 func isDeadline(d api.Due) bool { return d.Kind == "deadline" }
@@ -45,6 +56,7 @@ func (p *Page) later(ctx context.Context, r *http.Request, in *api.Instance, s h
 			continue
 		}
 		name := string(t.Name)
+		f.Dues = append(f.Dues, due{duePrefix + name, t.Due[i].At.Format(time.RFC3339)})
 		f.Tasks = append(f.Tasks, choice{
 			Value: name, Name: cmp.Or(t.Label, name) + " (" + lang.hour(t.Due[i].At, time.Now()) + ")",
 			Chosen: r.PostForm.Get("task") == name,
@@ -63,6 +75,25 @@ func (p *Page) later(ctx context.Context, r *http.Request, in *api.Instance, s h
 	return f
 }
 
+// dueChanged reports whether a task has another deadline by now than the form says that gives it more time: it may be that
+// form which did so, sent once more by the browser after the node was started again.
+func (p *Page) dueChanged(ctx context.Context, in api.ExtendRequest, was string) bool {
+	before, err := time.Parse(time.RFC3339, was)
+	if err != nil {
+		return false // the form names none
+	}
+	x, err := p.node.Show(ctx, in.ID)
+	if err != nil {
+		return false // whoever extends it says why
+	}
+	for _, t := range x.Tasks {
+		if i := slices.IndexFunc(t.Due, isDeadline); t.Name == in.Task && i >= 0 {
+			return t.Due[i].At.Sub(before).Abs() > sameDue
+		}
+	}
+	return false
+}
+
 // extend gives a task a later deadline.
 func (p *Page) extend(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
 	lang := languageOf(ctx)
@@ -76,6 +107,9 @@ func (p *Page) extend(ctx context.Context, r *http.Request, s httpapi.Session) (
 		unit := r.PostForm.Get("unit")
 		if err != nil || n < 1 || !slices.Contains(spans, unit) {
 			return nil, &trouble{key: "wrong.span"}
+		}
+		if p.dueChanged(ctx, in, r.PostForm.Get(duePrefix+string(in.Task))) {
+			return nil, &trouble{key: "wrong.due"}
 		}
 		in.By = strconv.Itoa(n) + unit
 	case "to":

@@ -463,6 +463,10 @@ func TestExtendingADeadline(t *testing.T) {
 	if got := options(get(t, newPage(f), path, "en").Body.String(), "later-task"); !cmp.Equal(got, []string{"look-again"}) {
 		t.Errorf("tasks that can have more time: %q", got)
 	}
+	field, hidden := "due.look-again", at(13*time.Hour).Format(time.RFC3339)
+	if body := get(t, newPage(f), path, "en").Body.String(); !strings.Contains(body, `name="`+field+`" value="`+hidden+`"`) {
+		t.Error("the form does not name the deadline that there was")
+	}
 	form := func(pairs ...string) url.Values {
 		v := url.Values{"task": {"look-again"}}
 		for i := 0; i < len(pairs); i += 2 {
@@ -476,7 +480,7 @@ func TestExtendingADeadline(t *testing.T) {
 		reply api.Extended
 		want  string
 	}{
-		{form("extend", "by", "count", " 2 ", "unit", "d"), api.ExtendRequest{By: "2d"}, api.Extended{After: "50h"},
+		{form("extend", "by", "count", " 2 ", "unit", "d", field, hidden), api.ExtendRequest{By: "2d"}, api.Extended{After: "50h"},
 			"look-again is now due 2 d after it can be begun."},
 		{form("extend", "to", "till", "1999-12-31T18:00"), api.ExtendRequest{To: "1999-12-31T18:00:00Z"},
 			api.Extended{At: ref(at(6 * time.Hour))}, "look-again is due at 1999-12-31 18:00 now."},
@@ -503,6 +507,7 @@ func TestExtendingADeadline(t *testing.T) {
 	for want, typed := range map[string]url.Values{
 		"recusado: esse prazo de look-again já passou": form("extend", "by", "count", "1", "unit", "m"),
 		"Diga quanto tempo a mais: um número inteiro":  form("extend", "by", "count", "<1>", "unit", "m"),
+		"já tem outro prazo que quando":                form("extend", "by", "count", "1", "unit", "m", field, at(11*time.Hour).Format(time.RFC3339)),
 		"Diga até que dia e hora.":                     form("extend", "to", "till", ""),
 		"Diga quanto tempo a mais, ou até quando.":     form("extend", "up"),
 		"Escolha qual tarefa ganha mais prazo.":        {"extend": {"by"}, "count": {"1"}, "unit": {"m"}},

@@ -61,14 +61,10 @@ func (a *applier) check(cmd *cobra.Command) error {
 
 // speaker refuses what nobody would sign: several users are signed in, and none is named.
 func (a *applier) speaker(ctx context.Context, node userLister) error {
-	if a.to == "" || a.user.who() != "" {
+	if a.to == "" {
 		return nil
 	}
-	here, err := usersHere(ctx, node)
-	if err == nil && len(here) > 1 {
-		err = severalHere(here)
-	}
-	return err
+	return oneHere(ctx, node, a.user.who())
 }
 
 // ids are those that were named.

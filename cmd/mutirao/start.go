@@ -38,7 +38,11 @@ tells how it ended: 0 succeeded, 1 failed or cancelled, 6 blocked or interrupted
 partner that is not gone and goes on with it, has not ended.
 
 A workflow with a task for whose role there is nobody is refused (6): it would wait,
-perhaps for ever. --wait-for-role starts it all the same.`,
+perhaps for ever. --wait-for-role starts it all the same.
+
+--user says who starts it, or else ` + userVariable + `; without either it is the one user who
+is signed in here, or else this partner. Where several are signed in, and none is named,
+nothing is started (2).`,
 		Example: `  mutirao start fire-call --input address="Rua 1"
   mutirao start fire-call --input address="Rua 1" --null note --wait=2h
   mutirao start fire-call --assign engine=engine-7 --responsible ana
@@ -121,6 +125,9 @@ func looseTimeout(args []string) error {
 }
 
 func (o *startOptions) run(ctx context.Context, u *ui, node api.Service) (err error) {
+	if err = oneHere(ctx, node, o.request.User); err != nil {
+		return err
+	}
 	if o.request.Input, err = pairs("input", "NAME=VALUE", o.inputs); err != nil {
 		return err
 	}

@@ -269,6 +269,19 @@ func usersHere(ctx context.Context, node userLister) (here []string, err error) 
 	return here, err
 }
 
+// oneHere refuses what somebody does of whom nobody could say who it is: none is named (user), and several users are
+// signed in.
+func oneHere(ctx context.Context, node userLister, user string) error {
+	if user != "" {
+		return nil
+	}
+	here, err := usersHere(ctx, node)
+	if err == nil && len(here) > 1 {
+		err = severalHere(here)
+	}
+	return err
+}
+
 // severalHere is the error where one of these users has to be named.
 func severalHere(here []string) error {
 	return usagef("%s are signed in here: say who with --user", strings.Join(here, ", "))

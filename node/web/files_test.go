@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -231,6 +233,64 @@ func TestAPhotoStaysWithAnItemInABrowser(t *testing.T) {
 	b.eval(`JSON.stringify({...localStorage})`, &left)
 	if strings.Contains(left, "house.jpg") {
 		t.Errorf("what was handed in is kept still: %s", left)
+	}
+}
+
+// A photo for an item that is only taken stays with its form where the node went out of reach on purpose before it was
+// sent: it may exist nowhere else. Back in reach it is handed in, without a script from the page that said why it was not,
+// with one also from the item opened once more.
+func TestAPhotoStaysOutOfReachInABrowser(t *testing.T) {
+	c := startChromium(t)
+	path := filepath.Join(t.TempDir(), "flood.jpg")
+	if err := os.WriteFile(path, []byte("photo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range []bool{true, false} {
+		node := newCrew()
+		var kept []int64
+		var alone atomic.Bool
+		was, finish := node.OnStatus, node.OnFinishItem
+		node.OnStatus = func() (*api.Status, error) {
+			st, err := was()
+			if err != nil || !alone.Load() {
+				return st, err
+			}
+			away := *st
+			away.Disconnected = ref(at(11 * time.Hour))
+			return &away, nil
+		}
+		node.OnFinishItem = func(r api.ItemResult) (*api.Item, error) {
+			if alone.Load() {
+				return nil, api.Errorf(api.Refused, "engine-7 holds procedure-1, and this node is disconnected on purpose")
+			}
+			return finish(r)
+		}
+		s := serveSite(t, keeper{node, &kept})
+		b := c.open(screenSizes[0], "en", false)
+		b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !script}, nil)
+		b.visit(s.link())
+		b.until(`document.querySelector("nav.main")`)
+		b.visit(s.URL + "/items/b2")
+		b.choose("#f-photo", path)
+		b.eval(`document.querySelector("#f-level").value = "6.5"`, nil)
+		alone.Store(true)
+		b.tap(`button[value="done"]`)
+		b.until(`document.querySelector("#problem") && document.querySelector("#f-photo-has") && document.querySelector(".notice")`)
+		if script {
+			b.visit(s.URL + "/items/b2") // which has no form now
+			b.until(`document.querySelector("h1") && !document.querySelector("#f-photo")`)
+		}
+		alone.Store(false)
+		if script {
+			b.visit(s.URL + "/items/b2")
+			b.until(`(document.querySelector("#f-photo-has") || {}).textContent === "flood.jpg (5 B) is kept here, and goes along when you are done. Choose another one to replace it."`)
+		}
+		b.tap(`button[value="done"]`)
+		b.until(`location.pathname === "/" && document.querySelector("#note")`)
+		if len(kept) != 1 || len(node.results) != 1 || node.results[0].Outputs["level"] != "6.5" ||
+			!strings.HasSuffix(node.results[0].Outputs["photo"], ":5:flood.jpg") {
+			t.Errorf("script %v: %v, %+v", script, kept, node.results)
+		}
 	}
 }
 

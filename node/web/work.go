@@ -392,6 +392,13 @@ type sheet struct {
 	Signed   *api.PersonSignature // of what the user made of it, or whoever ended it; nil: that is not known here
 }
 
+// HasForm reports whether the form of its result is shown: where that can be handed in now, or came just now and could not
+// be. What is in it, and which files the node keeps for it, goes along later: the node may be out of reach, or whoever
+// gives the item out is away.
+func (v sheet) HasForm() bool {
+	return v.Item.Doable() || v.Why != nil && v.Came && v.Item.Acts && v.Item.Mine()
+}
+
 // item answers: what is to be done, with what, until when?
 func (p *Page) item(ctx context.Context, r *http.Request) (view, error) {
 	return p.itemWith(nil)(ctx, r)

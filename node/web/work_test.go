@@ -874,6 +874,12 @@ func TestWhatWasTypedIsShownInEachRefusal(t *testing.T) {
 	f.OnOrderTask = func(api.TaskOrder) (*api.TaskOrdered, error) { return nil, no }
 	gone := *f // whose workflow is gone, and who has no role
 	gone.OnWorkflow = func(string) (*api.Workflow, error) { return nil, api.Errorf(api.NotFound, "there is no workflow") }
+	lent := *f // whose item somebody else has by now
+	lent.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
+		s, err := sheetOf(q.Item)
+		s.Item.State, s.Item.TakenBy, s.Item.Holder = api.ItemReady, "bia", nil
+		return s, err
+	}
 	only := *f
 	only.OnWorkflow = func(ref string) (*api.Workflow, error) {
 		wf, err := f.OnWorkflow(ref)
@@ -889,9 +895,9 @@ func TestWhatWasTypedIsShownInEachRefusal(t *testing.T) {
 		form url.Values
 		want string
 	}{
-		{f, "/items/b2", url.Values{"act": {"done"}, "data.level": {"4"}, "data.dry": {"true"}, "data.photo": {planOfHouse}},
+		{&lent, "/items/b2", url.Values{"act": {"done"}, "data.level": {"4"}, "data.dry": {"true"}, "data.photo": {planOfHouse}},
 			"What you typed\ndry: Yes level: 4 A photo of the place: house.pdf (2.4 MB)"},
-		{f, "/items/b2", url.Values{"act": {"fail"}, "reason": {"the bridge is down"}}, "What you typed\nthe bridge is down"},
+		{&lent, "/items/b2", url.Values{"act": {"fail"}, "reason": {"the bridge is down"}}, "What you typed\nthe bridge is down"},
 		{f, "/items/b2/release", url.Values{"reason": {"the car broke"}}, "What you typed\nthe car broke"},
 		{f, "/items/b2/transfer", url.Values{"way": {"back"}, "why": {"I am ill"}}, "What you typed\nI am ill"},
 		{f, "/instances/" + id + "/orders", url.Values{"task": {"pump"}, "order": {"again"}, "reason": {"it is dry now"}},

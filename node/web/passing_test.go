@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -208,5 +209,58 @@ func TestAdoptingAResult(t *testing.T) {
 	p.Inside(look, httptest.NewRequest(http.MethodGet, "/instances/"+id, nil), httpapi.Session{})
 	if body := look.Body.String(); strings.Contains(body, `name="result"`) || strings.Contains(body, `id="pass"`) {
 		t.Errorf("whoever may only look sees\n%s", prose(body))
+	}
+}
+
+// Of an item that has passed to the responsible user by the device's clock, while its holder cannot be asked, its page
+// and home say so before somebody works on it, and what becomes of that; not where its holder can be asked, which says it
+// itself, nor to whom it passed.
+func TestAnItemThatHasPassedOutOfReach(t *testing.T) {
+	f := brigade()
+	x := work()[1]
+	x.State = api.ItemLocked
+	var st api.Status
+	f.OnStatus = func() (*api.Status, error) { return &st, nil }
+	f.OnWorklist = func(q api.WorklistQuery) ([]api.Item, error) { return listed(q, []api.Item{x}), nil }
+	f.OnItemSheet = func(q api.ItemQuery) (*api.ItemSheet, error) {
+		s, err := sheetOf(q.Item)
+		s.Item = x
+		return s, err
+	}
+	const en, pt = "By the clock of this device it has passed to bia (2000-01-01 00:10), as its deadline is near. " +
+		"What you make of it from now on is kept, and counts if it is adopted.",
+		"Pelo relógio deste aparelho ela já passou para bia (01/01/2000 00:10), porque o prazo está perto. " +
+			"O que você fizer dela a partir de agora fica guardado, e vale se for adotado."
+	away := ref(at(11 * time.Hour))
+	for _, tt := range []struct {
+		name        string
+		left, to    string
+		alone       *time.Time
+		unreachable bool
+		passed      bool
+	}{
+		{"out of reach on purpose", "0s", "bia", away, false, true},
+		{"its holder is gone", "0s", "bia", nil, true, true},
+		{"not yet", "1s", "bia", away, true, false},
+		{"its holder can be asked", "0s", "bia", nil, false, false},
+		{"to whoever has it", "0s", "ana", away, true, false},
+	} {
+		st = api.Status{Name: "station", Mesh: "brigade", Since: at(0), Disconnected: tt.alone}
+		passes := *work()[1].Transfer
+		passes.Left, passes.To = tt.left, tt.to
+		x.Transfer, x.Unreachable = &passes, tt.unreachable
+		p := newPage(f)
+		for _, path := range []string{"/items/b2", "/"} {
+			for lang, want := range map[string]string{"en": en, "pt-BR": pt} {
+				text := prose(get(t, p, path, lang).Body.String())
+				if strings.Contains(text, want) != tt.passed {
+					t.Errorf("%s, %s in %s:\n%s", tt.name, path, lang, text)
+				}
+				others := map[string]string{"en": "Others may take it", "pt-BR": "Outros podem pegá-la"}[lang]
+				if tt.passed && (strings.Contains(text, "Passes to") || strings.Contains(text, others)) {
+					t.Errorf("%s, %s in %s, says it both ways:\n%s", tt.name, path, lang, text)
+				}
+			}
+		}
 	}
 }

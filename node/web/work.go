@@ -124,6 +124,16 @@ func (i item) able(st *api.Status) item {
 	return i
 }
 
+// PassedTo is to whom an item that its user had has passed by this device's clock, while its holder cannot be asked
+// whether it did; empty: to nobody. Of what is done api.Item.HasPassed says so.
+func (i item) PassedTo() string {
+	p, asked := i.Transfer, !i.Alone && !i.Unreachable && i.Away == nil
+	if p == nil || asked || p.Left != "0s" || !i.Mine() || i.Holder == nil || *i.Holder == p.To {
+		return ""
+	}
+	return p.To
+}
+
 // Mine reports whether the user has it.
 func (i item) Mine() bool { return i.State == api.ItemSelected || i.State == api.ItemLocked }
 
@@ -392,8 +402,8 @@ type sheet struct {
 	Signed   *api.PersonSignature // of what the user made of it, or whoever ended it; nil: that is not known here
 }
 
-// HasForm reports whether the form of its result is shown: where that can be handed in now, or came just now and could not
-// be. What is in it, and which files the node keeps for it, goes along later: the node may be out of reach, or whoever
+// HasForm reports whether the form of its result is shown: where that can be handed in now, or came just now and could
+// not be. What is in it, and which files the node keeps for it, goes along later: the node may be out of reach, or whoever
 // gives the item out is away.
 func (v sheet) HasForm() bool {
 	return v.Item.Doable() || v.Why != nil && v.Came && v.Item.Acts && v.Item.Mine()

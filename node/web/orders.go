@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
@@ -156,6 +157,32 @@ func (p *Page) sameOrder(r *http.Request, s httpapi.Session) string {
 	return form
 }
 
+// unlessOver refuses what nobody can undo where that is over about which its page asked: an instance is cancelled for
+// an attempt that waits for an order, and a task stopped for the deadline that is over. A page from before may be about
+// another: the task failed once more, was done, or got more time.
+func (p *Page) unlessOver(ctx context.Context, o api.TaskOrder, due string) error {
+	if o.Order != api.TaskStop && (o.Order != api.TaskCancel || o.Item == "") {
+		return nil
+	}
+	in, err := p.node.Show(ctx, o.ID)
+	if err != nil || in.Told != nil && in.Told.Summary {
+		return nil // whoever carries it out knows
+	}
+	if o.Order == api.TaskCancel {
+		if slices.ContainsFunc(in.Asks, func(a api.Ask) bool { return a.Task == o.Task && a.Item == o.Item }) {
+			return nil
+		}
+		return &trouble{key: "wrong.cancel"}
+	}
+	before, unknown := time.Parse(time.RFC3339, due)
+	for _, x := range in.Overdue {
+		if x.Task == o.Task && (unknown != nil || x.Since.Sub(before).Abs() <= sameDue) {
+			return nil
+		}
+	}
+	return &trouble{key: "wrong.stop"}
+}
+
 // order gives an order about a failure, or cancels the instance.
 func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*outcome, error) {
 	o := api.TaskOrder{
@@ -167,6 +194,9 @@ func (p *Page) order(ctx context.Context, r *http.Request, s httpapi.Session) (*
 		o.Reason = r.PostForm.Get("reason")
 	case api.TaskAgain:
 		o.To = r.PostForm.Get("to")
+	}
+	if err := p.unlessOver(ctx, o, r.PostForm.Get("due")); err != nil {
+		return nil, err
 	}
 	if o.Order == api.TaskCancel {
 		o.Task, o.Item = "", ""

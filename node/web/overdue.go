@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
@@ -28,6 +29,14 @@ type overdue struct {
 
 // Form names one of its forms, each by another name: one that was sent does not count as the other.
 func (o overdue) Form() string { return rand.Text() }
+
+// Due is the deadline that the form is about, in a hidden field of it; empty: it is not known.
+func (o overdue) Due() string {
+	if o.Since.IsZero() {
+		return ""
+	}
+	return o.Since.Format(time.RFC3339)
+}
 
 // newOverdue is a task of an instance on one of the pages.
 func newOverdue(of api.Overdue, instance, from string, s httpapi.Session, may bool) overdue {
@@ -77,11 +86,29 @@ func (p *Page) addOverdue(ctx context.Context, list []needy, s httpapi.Session, 
 		if d := p.decides(soon, &api.Instance{ID: in.ID}, s); d == nil || !d.May {
 			continue
 		}
-		n := in.Needs[at]
+		n, shown := in.Needs[at], p.whatIsOverdue(soon, in.ID)
 		for _, t := range n.Tasks {
-			in.Overdue = append(in.Overdue, newOverdue(api.Overdue{Task: t, Label: n.Called(t)}, in.ID, fromHome, s, true))
+			in.Overdue = append(in.Overdue, newOverdue(known(shown, t, n.Called(t)), in.ID, fromHome, s, true))
 		}
 	}
+}
+
+// whatIsOverdue are the tasks of an instance whose deadline is over, as far as that is known at once.
+func (p *Page) whatIsOverdue(ctx context.Context, instance string) []api.Overdue {
+	if in, err := p.node.Show(ctx, instance); err == nil {
+		return in.Overdue
+	}
+	return nil // its forms say of which task, and not of which deadline
+}
+
+// known is a task whose deadline is over, as it is shown or, where it is not, by its name.
+func known(shown []api.Overdue, t workflow.TaskName, label string) api.Overdue {
+	x := api.Overdue{Task: t}
+	if i := slices.IndexFunc(shown, func(o api.Overdue) bool { return o.Task == t }); i >= 0 {
+		x = shown[i]
+	}
+	x.Label = label
+	return x
 }
 
 // message is one with what the session's user may order about it at once.
@@ -94,10 +121,18 @@ type message struct {
 func (p *Page) asking(ctx context.Context, list []api.Message, s httpapi.Session) (out []message) {
 	isAbout := func(m api.Message) bool { return m.Asks && m.Type == api.MessageDeadline }
 	can := s.Acts && slices.ContainsFunc(list, isAbout) && p.alone(ctx) == ""
+	soon, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	shown := map[string][]api.Overdue{}
 	for _, m := range list {
 		x := message{Message: m}
 		if can && isAbout(m) {
-			o := newOverdue(api.Overdue{Task: workflow.TaskName(m.Task), Label: m.Label}, m.Instance, fromMessages, s, true)
+			of, asked := shown[m.Instance]
+			if !asked {
+				of = p.whatIsOverdue(soon, m.Instance)
+				shown[m.Instance] = of
+			}
+			o := newOverdue(known(of, workflow.TaskName(m.Task), m.Label), m.Instance, fromMessages, s, true)
 			x.Overdue = &o
 		}
 		out = append(out, x)

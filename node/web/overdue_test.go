@@ -5,11 +5,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/api/apitest"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // Whoever decides can have what is overdue go on, or stop it, wherever the page says that it is overdue, and is told there
@@ -22,6 +27,7 @@ func TestOrderingAboutWhatIsOverdue(t *testing.T) {
 			api.TaskContinue: on.task + " goes on beyond its deadline.", api.TaskStop: on.task + " is stopped.",
 		} {
 			f := brigade()
+			isOverdue(f, on.task)
 			var asked api.TaskOrder
 			f.OnOrderTask = func(o api.TaskOrder) (*api.TaskOrdered, error) {
 				asked = o
@@ -74,6 +80,107 @@ func TestOrderingAboutWhatIsOverdue(t *testing.T) {
 				t.Errorf("%s: %s sees\n%s", on.page, who, prose(body))
 			}
 		}
+	}
+}
+
+// isOverdue has the instance that is shown say of a task, alone, that its deadline is over since noon. What it returns
+// is by how much later that is; negative: it is not over.
+func isOverdue(f *apitest.Fake, task string) *time.Duration {
+	later, was := new(time.Duration), f.OnShow
+	f.OnShow = func(of string) (*api.Instance, error) {
+		in, err := was(of)
+		if err != nil || of != id {
+			return in, err
+		}
+		x := *in
+		x.Overdue = []api.Overdue{
+			{Task: workflow.TaskName(task), Partner: "engine-7", Item: "0001", Since: at(12 * time.Hour).Add(*later)},
+		}
+		if *later < 0 {
+			x.Overdue = nil
+		}
+		return &x, nil
+	}
+	return later
+}
+
+// What nobody can undo is not done by a form of an old page: a task is not stopped that got more time since, or whose
+// later deadline is over as well, nor is an instance cancelled for a failure that is not what waits now.
+func TestWhatNobodyCanUndoIsNotOrderedFromAnOldPage(t *testing.T) {
+	fields := func(body, form string) url.Values {
+		t.Helper()
+		_, body, _ = strings.Cut(body, `<details id="`+form+`"`)
+		body, _, is := strings.Cut(body, "</form>")
+		if !is {
+			t.Fatalf("there is no form %s", form)
+		}
+		out := url.Values{}
+		for _, m := range regexp.MustCompile(`name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+			out.Set(m[1], m[2])
+		}
+		return out
+	}
+	var asked []api.TaskOrder
+	ordered := func(o api.TaskOrder) (*api.TaskOrdered, error) {
+		asked = append(asked, o)
+		return &api.TaskOrdered{ID: o.ID, Task: o.Task, Order: o.Order, User: "ana", At: "engine-7"}, nil
+	}
+	try := func(name string, p *Page, form url.Values, no string) {
+		t.Helper()
+		asked = nil
+		w := post(t, p, sent(httpapi.Good), "en", "/instances/"+id+"/orders", form)
+		text := prose(w.Body.String())
+		if done := len(asked) == 1 && w.Code == http.StatusSeeOther; done != (no == "") ||
+			no != "" && (len(asked) > 0 || w.Code != http.StatusConflict || !strings.Contains(text, no)) {
+			t.Errorf("%s: %d, asked %v\n%s", name, w.Code, asked, text)
+		}
+	}
+	for page, task := range map[string]string{"/": "hoses", "/messages": "hoses", "/instances/" + id: "look-again"} {
+		f := brigade()
+		f.OnOrderTask = ordered
+		later := isOverdue(f, task)
+		p := newPage(f)
+		form := fields(get(t, p, page, "en").Body.String(), "stop-"+id+"-"+task)
+		if form.Get("order") != api.TaskStop || form.Get("item") != "0001" || form.Get("due") == "" {
+			t.Errorf("%s: the form is %v", page, form)
+		}
+		const no = "This task is not overdue any more, or has another deadline by now. It was not stopped"
+		*later = -time.Hour
+		try(page+", with more time", p, form, no)
+		*later = time.Hour
+		try(page+", overdue once more", p, form, no)
+		*later = time.Second // as its holder told it
+		try(page+", as it was", p, form, "")
+	}
+
+	f := brigade()
+	f.OnOrderTask = ordered
+	was, item := f.OnShow, "0001"
+	f.OnShow = func(of string) (*api.Instance, error) {
+		in, err := was(of)
+		if err != nil || len(in.Asks) == 0 {
+			return in, err
+		}
+		x := *in
+		x.Asks = slices.Clone(in.Asks)
+		if x.Asks[0].Item = item; item == "" {
+			x.Asks = x.Asks[1:]
+		}
+		return &x, nil
+	}
+	p := newPage(f)
+	in, _ := f.OnShow(id)
+	form := fields(get(t, p, "/instances/"+id, "en").Body.String(), "cancel-"+string(in.Asks[0].Task))
+	const no = "What this was about is decided by now, or the task was done once more. Nothing was cancelled"
+	item = "0002"
+	try("failed once more", p, form, no)
+	item = ""
+	try("done", p, form, no)
+	try("about no failure", p, url.Values{"order": {api.TaskCancel}}, "")
+	item = "0001"
+	try("as it was", p, form, "")
+	if want := (api.TaskOrder{User: "id-of-ana", ID: id, Order: api.TaskCancel}); len(asked) != 1 || asked[0] != want {
+		t.Errorf("it asks %+v", asked)
 	}
 }
 

@@ -112,6 +112,7 @@ func TestOrderingAboutAFailure(t *testing.T) {
 			Order: api.TaskAgain, At: "engine-7", GoneToo: []workflow.TaskName{"hoses"}},
 	} {
 		f := brigade()
+		isOverdue(f, "pump")
 		f.OnOrderTask = func(o api.TaskOrder) (*api.TaskOrdered, error) {
 			done.ID, done.Task = o.ID, o.Task
 			return &done, nil

@@ -575,6 +575,50 @@ func TestTheDrawingIsEnlargedOnAPhone(t *testing.T) {
 	}
 }
 
+// When each task ran can be read on a phone without moving anything sideways: the whole name of a task stands above its
+// bar. On a wide screen there is the drawing.
+func TestTheTimesOfTasksFitAPhoneInABrowser(t *testing.T) {
+	c := startChromium(t)
+	node := newCrew()
+	was := node.OnShow
+	const long = "Avisar os moradores da rua do porto, número "
+	node.OnShow = func(of string) (*api.Instance, error) {
+		in, err := was(of)
+		if err != nil {
+			return nil, err
+		}
+		x := *in
+		x.Tasks = slices.Clone(in.Tasks)
+		for i := range x.Tasks {
+			x.Tasks[i].Label = fmt.Sprint(long, i)
+		}
+		return &x, nil
+	}
+	s := serveSite(t, node)
+	for _, size := range screenSizes {
+		b := s.signIn(c, size, "pt-BR", false)
+		b.visit(s.URL + "/instances/" + id + "/gantt")
+		var seen struct {
+			Rows, Whole int
+			Drawing     bool
+		}
+		b.eval(`(() => {
+			const rows = [...document.querySelectorAll(".timeline > li")].filter((e) => e.checkVisibility());
+			const whole = rows.filter((e) => {
+				const [name, bar] = [e.querySelector("strong"), e.querySelector(".bar")].map((x) => x.getBoundingClientRect());
+				return name.left >= 0 && name.right <= innerWidth && name.bottom <= bar.top &&
+					bar.left >= 0 && bar.right <= innerWidth && bar.width > innerWidth * 0.8;
+			});
+			return {Rows: rows.length, Whole: whole.length, Drawing: document.querySelector("main img").checkVisibility()};
+		})()`, &seen)
+		in, _ := node.OnShow(id)
+		if phone := size == screenSizes[0]; phone && (seen.Rows != len(in.Tasks) || seen.Whole != seen.Rows || seen.Drawing) ||
+			!phone && (seen.Rows > 0 || !seen.Drawing) {
+			t.Errorf("%s: %+v", size.name, seen)
+		}
+	}
+}
+
 // A browser that trusts the node's address can install the page; on the network, with a certificate that no phone
 // knows, it is not offered.
 func TestInstallable(t *testing.T) {

@@ -179,15 +179,19 @@ func diagramOf(in *api.Instance) drawing {
 	return drawingOf("/instances/"+url.PathEscape(in.ID), hex.EncodeToString(h.Sum(nil)[:6]))
 }
 
-// gantt answers: when did each task run? Its drawing is as wide as that takes, and is moved within the page.
+// gantt answers: when did each task run? Its drawing is as wide as that takes, and is moved within the page. On a narrow
+// screen, where a bar and its name would never be seen together, there are rows in place of it.
 func (p *Page) gantt(ctx context.Context, r *http.Request) (view, error) {
 	in, err := p.node.Show(ctx, r.PathValue("id"))
 	if err != nil {
 		return view{}, err
 	}
+	rows, from, to := timeline(in, time.Now())
 	return view{template: "gantt", title: "gantt.title", instance: in.ID, data: struct {
 		ID, Drawing string
-	}{in.ID, "/instances/" + url.PathEscape(in.ID) + "/gantt.svg"}}, nil
+		Rows        []span
+		From, To    time.Time
+	}{in.ID, "/instances/" + url.PathEscape(in.ID) + "/gantt.svg", rows, from, to}}, nil
 }
 
 // history answers: what happened, in what order?

@@ -99,3 +99,64 @@ func (tm *team) posts(at, user, path string, form url.Values) (code int, text st
 		Inside(w, r, httpapi.Session{User: user, Name: user, Acts: true, Sent: httpapi.Good})
 	return w.Code, w.Body.String()
 }
+
+// A clock that is wrong takes nothing from a user: before the user's certificate was made, or after its end where this
+// node's own has ended by it as well. What the user has stays as it was, and what was done counts once the clock is right.
+func TestAWrongClockTakesNothingAway(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, off := range []time.Duration{-26 * time.Hour, -400 * day, 400 * day} {
+		for _, restarts := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				date, seen := &atomic.Int64{}, []workflow.PartnerID{} // in the order in which they are started first
+				tm := newTeamWith(t, nil, func(p *node.Parts) {
+					if seen = append(seen, p.Member.ID()); len(seen) > 1 && seen[1] == p.Member.ID() {
+						p.Clock = setDate{by: date}
+					}
+				}, "chief", "base:nurse", "tablet")
+				pass(2 * day)
+				if err := tm.signIn("tablet", tm.addUser("chief", "bia", "nurse")); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				tm.add("base", strings.Replace(rota, "role: nurse, out", "role: nurse, offline: true, out", 1))
+				st, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				item := tm.items("tablet", "bia")[0].ID
+				if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+					t.Fatal(err)
+				}
+				tm.disconnect("base", "tablet")
+				synctest.Wait()
+				if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+					t.Fatal(err)
+				}
+				tm.p["chief"].crash() // who would renew what has ended by that clock
+				set := func(to time.Duration) {
+					if restarts {
+						tm.p["base"].crash()
+					}
+					date.Store(int64(to))
+					if restarts {
+						tm.p["base"].start()
+					}
+					_, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "rota"}) // so that all is looked at
+					t.Logf("another is begun: %v", err)
+					pass(time.Hour)
+				}
+				set(off)
+				if x := tm.show("base", st.ID).Tasks[0]; x.ClaimedBy != "bia" {
+					t.Errorf("by a clock %s off it is with %q", off, x.ClaimedBy)
+				}
+				set(0)
+				tm.connect("base", "tablet")
+				pass(time.Minute)
+				if in := tm.show("base", st.ID); in.Data["weight"] != int64(3) {
+					t.Errorf("after a clock %s off the weight is %v, and weigh %s", off, in.Data["weight"], in.Tasks[0].State)
+				}
+			})
+		}
+	}
+}

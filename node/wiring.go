@@ -199,7 +199,8 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 	}
 	s.partners = assignment.New(n.people, assignment.Surroundings{
 		Self: t.member.ID(), Offices: n.elections, Ledger: s.ledger, Learned: s.learned, Users: s.users, Clock: t.clock,
-		Told: func(since time.Duration) time.Duration { return n.departure.tellStart(since) },
+		ClockWrong: func() bool { return n.clocks.Wrong() },
+		Told:       func(since time.Duration) time.Duration { return n.departure.tellStart(since) },
 	})
 	n.departure = &departure{
 		contacts: n.contacts, crew: n.crew, people: n.people, wallet: s.wallet, own: s.own, partners: s.partners,

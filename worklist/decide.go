@@ -242,12 +242,12 @@ func (d *deciding) passing(it *item) Body {
 	return NewDueTransfer(it.Item, to)
 }
 
-// ending revokes a grant whose lease is over, or whose user is no longer entitled (rule 6). A lock does not end before
-// the absence is over that its user's device announced.
+// ending revokes a grant whose lease is over, or whose user is no longer entitled (rule 6), but for a clock that may be
+// wrong. A lock does not end before the absence is over that its user's device announced.
 func (d *deciding) ending(it *item) Body {
 	h := it.open
 	p, known := d.people.Known(h.User)
-	if !known || !it.maydo(d.b, h.User, p.Roles) {
+	if !known && !p.Unsure || !it.maydo(d.b, h.User, p.Roles) {
 		return Revoke{Item: it.Item, Grant: h.leased, Cause: ByRemoval}
 	}
 	if h.lease.Lease == 0 {

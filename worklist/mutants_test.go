@@ -34,7 +34,7 @@ var mutants = []mutant{
 	{"6-for-ever", "decide.go", `if d.now.Boot >= over {`, `if false {`},
 	{"6-away-ends-by-lease", "decide.go", `over = max(end, h.away)`, `over = end`},
 	{"6-away-for-ever", "decide.go", `min(p.Back, end+MostAway)`, `p.Back`},
-	{"6-removed-stays", "decide.go", `if !known || !it.maydo(d.b, h.User, p.Roles) {`, `if !known && p.Active {`},
+	{"6-removed-stays", "decide.go", `if !known && !p.Unsure || !it.maydo(d.b, h.User, p.Roles) {`, `if !known && p.Active {`},
 	{"7-both", "rights.go", `h.lose(was.leased, "another grant prevails")`, `_ = was`},
 	{"7-built-upon-falls", "rights.go", `case it.prevails(b, h, was):`, `case false:`},
 	{"8-dropped", "rights.go", "\th := it.holdOf(x.Grant)\n\tit.works",

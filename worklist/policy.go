@@ -62,6 +62,9 @@ type Person struct {
 	// Back is when (Boot) a device of the person is back that is out of reach as announced; 0: none is. It is asked
 	// of whoever has an item (Known).
 	Back time.Duration
+	// Unsure: that the person is not known may be for this node's own wall clock alone. Nothing that the person has is
+	// taken away for that. It is asked of whoever has an item (Known).
+	Unsure bool
 }
 
 // People is what a node knows of the mesh's people.

@@ -69,6 +69,20 @@ func (s *Set) User(id ID, at time.Time) (User, error) {
 	return u, nil
 }
 
+// LacksByTime says of a user who has no key at a moment whether that is for the moment alone: a key of the user's is not
+// valid yet, or has ended.
+func (s *Set) LacksByTime(id ID, at time.Time) (notYet, ended bool) {
+	for _, e := range s.of[id] {
+		if e.Device == nil || len(s.removals(id, workflow.PartnerID(e.slot.about))) > 0 ||
+			s.attached(*e.Device, map[workflow.PartnerID]bool{}) != nil {
+			continue
+		}
+		err := e.Device.validAt(at)
+		notYet, ended = notYet || errors.Is(err, trust.ErrNotYet), ended || errors.Is(err, trust.ErrExpired)
+	}
+	return notYet, ended
+}
+
 // Named is the name of a user, whether it was removed or not; empty: it is not known.
 func (s *Set) Named(id ID) string {
 	if a := s.first(id); a != nil {

@@ -31,6 +31,8 @@ type Surroundings struct {
 	Learned *Learned
 	Users   Accounts
 	Clock   timepiece
+	// ClockWrong reports whether this node's wall clock is wrong, by what else it knows.
+	ClockWrong func() bool
 	// Told is when (Boot) a start is told that was made at a moment.
 	Told func(since time.Duration) time.Duration
 }
@@ -65,6 +67,8 @@ type Population interface {
 // Accounts are the users who were not removed.
 type Accounts interface {
 	User(id users.ID, at time.Time) (users.User, error)
+	// LacksByTime says of one who has no key at a moment whether a key is not valid yet then, or has ended.
+	LacksByTime(id users.ID, at time.Time) (notYet, ended bool)
 	// Users are all of them. RolesOfUsers are the roles that they have.
 	Users(at time.Time) []users.User
 	RolesOfUsers(at time.Time) []workflow.RoleName

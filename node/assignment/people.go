@@ -349,9 +349,11 @@ func (p *Partners) takesNothing(id workflow.PartnerID) bool {
 // Person is a person who may have people's work, as far as is known here (choreo.Partners).
 func (p *Partners) Person(u worklist.User) (worklist.Person, bool) {
 	if id, err := users.ParseID(string(u)); err == nil {
-		who, err := p.Users.User(id, p.Clock.Now().Wall)
-		return p.awaited(p.present(worklist.Person{User: u, Roles: who.Roles}, nodesOf(who)...), nodesOf(who)...),
-			err == nil && len(who.Devices) > 0
+		now := p.Clock.Now().Wall
+		who, err := p.Users.User(id, now)
+		known := err == nil && len(who.Devices) > 0
+		person := worklist.Person{User: u, Roles: who.Roles, Unsure: err == nil && !known && p.unsure(id, now)}
+		return p.awaited(p.present(person, nodesOf(who)...), nodesOf(who)...), known
 	}
 	id := workflow.PartnerID(u)
 	if id == p.Self {
@@ -361,6 +363,13 @@ func (p *Partners) Person(u worklist.User) (worklist.Person, bool) {
 		return worklist.Person{}, false
 	}
 	return p.awaited(p.present(worklist.Person{User: u, Roles: p.RolesOf(id)}, id), id), true
+}
+
+// unsure reports whether a user may have no key only as this node's clock is wrong: it is before the user's certificate
+// was made, or after its end where other things say as well that it is wrong.
+func (p *Partners) unsure(id users.ID, now time.Time) bool {
+	notYet, ended := p.Users.LacksByTime(id, now)
+	return notYet || ended && p.ClockWrong()
 }
 
 // NowhereSignedIn reports whether a user is known, and not removed, and is signed in at no node, as far as is known.

@@ -1,8 +1,8 @@
 // Package clocks compares this node's wall clock with those of its partners, as they tell
 // them on contact, and finds whose is wrong.
 //
-// Promises: nothing is decided by them; they are for people. One partner, or a few, prove
-// nothing against this clock: only what most say.
+// Promises: nothing is decided by them but that a clock which is wrong ends nobody's certificate for what the user has
+// taken; they are for people. One partner, or a few, prove nothing against this clock: only what most say.
 //
 // What it needs of the rest of a node it names in small interfaces; nothing but the node
 // puts it together.
@@ -134,6 +134,14 @@ func agreed(ahead map[workflow.PartnerID]time.Duration) (off time.Duration, ok b
 		}
 	}
 	return 0, false
+}
+
+// Wrong reports whether this clock is wrong: most partners say so, or by it this node's own certificate, which is renewed
+// long before it ends, is not valid yet or has ended.
+func (k *Topic) Wrong() bool {
+	off, most := agreed(k.ahead())
+	now, skew, leaf := trust.WallOf(k.in.Clock.Now().Wall), trust.Wall(trust.ClockSkew/time.Second), k.in.Chain().Leaf()
+	return most && off.Abs() >= clockWrong || now+skew < leaf.NotBefore || now-skew > leaf.NotAfter
 }
 
 // Check compares this clock with the partners'. One of them, or a few, prove

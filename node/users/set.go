@@ -204,6 +204,13 @@ func (s *Set) User(id users.ID, at time.Time) (u users.User, err error) {
 	return u, err
 }
 
+// LacksByTime says of a user who has no key at a moment whether that is for the moment alone: a key of the user's is not
+// valid yet, or has ended.
+func (s *Set) LacksByTime(id users.ID, at time.Time) (notYet, ended bool) {
+	s.ask(func(k *users.Set) { notYet, ended = k.LacksByTime(id, at) })
+	return notYet, ended
+}
+
 // allFor is how long it is not worked out again who the users are, which is dear and asked for
 // with each instance of a list. An eviction may take some away meanwhile.
 const allFor = time.Second

@@ -63,7 +63,7 @@ var ofClaims = []mutant{
 			"worklist/rights.go", `	case !x.Grant.IsZero() && (it.open == nil || !it.open.has(x.Grant)):`,
 			`	case !x.Grant.IsZero() && x.Item.Slot == "":`}}},
 	{name: "dismissed-keeps", what: "a user who is removed or loses the role keeps what it has", patches: []patch{{
-		"worklist/decide.go", `	if !known || !it.maydo(d.b, h.User, p.Roles) {`,
+		"worklist/decide.go", `	if !known && !p.Unsure || !it.maydo(d.b, h.User, p.Roles) {`,
 		`	if !known && it.maydo(d.b, h.User, p.Roles) && h.User == "" {`}}},
 	{name: "first-grant-prevails", what: "of two grants that did not know of each other the first counts, whatever was done under it", patches: []patch{{
 		"worklist/rights.go", `	case it.prevails(b, h, was):`, `	case false && it.prevails(b, h, was):`}}},

@@ -104,7 +104,7 @@ type refusedAt struct {
 // shown is an instance for those who show it to people.
 func (h *held) shown() *show.Held {
 	out := &show.Held{M: h.m, Def: h.m.Definition(), Started: h.sum.Started, Ended: h.sum.Ended, Words: h.words}
-	if len(h.refused) == 0 {
+	if len(h.refused) == 0 || h.sum.Ended > 0 { // once it has ended nothing is to be done about who did not take it in
 		return out
 	}
 	for _, p := range slices.Sorted(maps.Keys(h.refused)) {

@@ -437,75 +437,93 @@ func TestAWordThatDoesNotBeginAnInstanceIsRefused(t *testing.T) {
 }
 
 // An instance whose user lost the role that began it, while its node was out of reach, does not look healthy there: it
-// is said which partner does not take it in, and why, at both; with the role it goes on at once.
+// is said which partner does not take it in, and why, at both; with the role it goes on at once, and of one that was
+// cancelled nothing more is said.
 func TestAnInstanceOfAUserWhoLostTheRoleSaysWhyNobodyTakesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tm := newTeam(t, "ana:commander", "bea")
-		tm.add("ana", order)
-		tm.signsIn("bea", "lia", "commander")
-		tm.disconnect("ana", "bea")
-		synctest.Wait()
-		st, err := tm.p["bea"].api.Start(t.Context(),
-			api.StartRequest{Workflow: "order", User: "lia", Assign: map[string]string{"main": "ana"}})
+	for _, then := range []string{"granted", "cancelled"} {
+		synctest.Test(t, func(t *testing.T) { wantSaidWhyNobodyTakesIt(t, then == "cancelled") })
+	}
+}
+
+func wantSaidWhyNobodyTakesIt(t *testing.T, cancelled bool) {
+	tm := newTeam(t, "ana:commander", "bea")
+	tm.add("ana", order)
+	tm.signsIn("bea", "lia", "commander")
+	tm.disconnect("ana", "bea")
+	synctest.Wait()
+	st, err := tm.p["bea"].api.Start(t.Context(),
+		api.StartRequest{Workflow: "order", User: "lia", Assign: map[string]string{"main": "ana"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := api.RoleRequest{User: "lia", Role: "commander"}
+	if _, err := tm.p["ana"].api.RevokeRole(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	tm.connect("ana", "bea")
+	pass(time.Minute)
+	if n := tm.running("ana"); n != 0 {
+		t.Fatalf("ana has %d instances", n)
+	}
+	want := "ana has not taken the instance in, as role commander was taken from lia, who began it. It goes on once an " +
+		"administrator gives the role back (mutirao role grant lia commander)"
+	if in := tm.show("bea", st.ID).Incidents; len(in) != 1 || !strings.HasPrefix(in[0].What, want) {
+		t.Errorf("incidents %+v, want that %s", in, want)
+	}
+	if list, err := tm.p["bea"].api.Instances(t.Context(), false); err != nil || len(list[0].Needs) != 1 ||
+		list[0].Needs[0].Kind != "incident" {
+		t.Errorf("it needs %+v, %v: want somebody for the incident", list, err)
+	}
+	untaken := func() (out []api.Message) {
+		t.Helper()
+		list, err := tm.p["bea"].api.Messages(t.Context(), api.MessagesQuery{User: "lia"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		role := api.RoleRequest{User: "lia", Role: "commander"}
-		if _, err := tm.p["ana"].api.RevokeRole(t.Context(), role); err != nil {
+		return slices.DeleteFunc(list, func(m api.Message) bool { return m.Type != api.MessageUntaken })
+	}
+	told := untaken()
+	if len(told) != 1 || !strings.HasPrefix(told[0].Text, want) || told[0].Instance != st.ID {
+		t.Fatalf("lia is told %+v, want that %s", told, want)
+	}
+	pass(10 * time.Minute) // it is sent again, and refused again
+	if again := untaken(); len(again) != 1 || again[0].ID != told[0].ID || !again[0].At.Equal(told[0].At) {
+		t.Errorf("later lia is told %+v, before %+v", again, told)
+	}
+	for at, want := range map[string]string{"bea": want, "ana": "instances that a user began there who may not any more"} {
+		d, err := tm.p[at].api.Doctor(t.Context())
+		if err != nil || !slices.ContainsFunc(d.Findings, func(f api.Finding) bool {
+			return f.State == api.FindingWarning && strings.Contains(f.What, want)
+		}) {
+			t.Errorf("doctor of %s: %+v, %v: want that %s", at, d, err, want)
+		}
+	}
+	if n := len(tm.refused("ana", "bea")); n != 1 {
+		t.Errorf("%d kinds of refusals, want one", n)
+	}
+	if cancelled {
+		if err := tm.order("bea", "lia", st.ID, api.TaskCancel, ""); err != nil {
 			t.Fatal(err)
 		}
+		tm.p["bea"].crash()
+		tm.p["bea"].start()
 		tm.connect("ana", "bea")
-		pass(time.Minute)
-		if n := tm.running("ana"); n != 0 {
-			t.Fatalf("ana has %d instances", n)
+		pass(10 * time.Minute)
+		if still, in := untaken(), tm.show("bea", st.ID); len(still) > 0 || len(in.Incidents) > 0 {
+			t.Errorf("once it was cancelled lia is told %+v, and its incidents are %+v", still, in.Incidents)
 		}
-		want := "ana has not taken the instance in, as role commander was taken from lia, who began it. It goes on once an " +
-			"administrator gives the role back (mutirao role grant lia commander)"
-		if in := tm.show("bea", st.ID).Incidents; len(in) != 1 || !strings.HasPrefix(in[0].What, want) {
-			t.Errorf("incidents %+v, want that %s", in, want)
-		}
-		if list, err := tm.p["bea"].api.Instances(t.Context(), false); err != nil || len(list[0].Needs) != 1 ||
-			list[0].Needs[0].Kind != "incident" {
-			t.Errorf("it needs %+v, %v: want somebody for the incident", list, err)
-		}
-		untaken := func() (out []api.Message) {
-			t.Helper()
-			list, err := tm.p["bea"].api.Messages(t.Context(), api.MessagesQuery{User: "lia"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return slices.DeleteFunc(list, func(m api.Message) bool { return m.Type != api.MessageUntaken })
-		}
-		told := untaken()
-		if len(told) != 1 || !strings.HasPrefix(told[0].Text, want) || told[0].Instance != st.ID {
-			t.Fatalf("lia is told %+v, want that %s", told, want)
-		}
-		pass(10 * time.Minute) // it is sent again, and refused again
-		if again := untaken(); len(again) != 1 || again[0].ID != told[0].ID || !again[0].At.Equal(told[0].At) {
-			t.Errorf("later lia is told %+v, before %+v", again, told)
-		}
-		for at, want := range map[string]string{"bea": want, "ana": "instances that a user began there who may not any more"} {
-			d, err := tm.p[at].api.Doctor(t.Context())
-			if err != nil || !slices.ContainsFunc(d.Findings, func(f api.Finding) bool {
-				return f.State == api.FindingWarning && strings.Contains(f.What, want)
-			}) {
-				t.Errorf("doctor of %s: %+v, %v: want that %s", at, d, err, want)
-			}
-		}
-		if n := len(tm.refused("ana", "bea")); n != 1 {
-			t.Errorf("%d kinds of refusals, want one", n)
-		}
-		if _, err := tm.p["ana"].api.GrantRole(t.Context(), role); err != nil {
-			t.Fatal(err)
-		}
-		pass(10 * time.Second)
-		if n, in := tm.running("ana"), tm.show("bea", st.ID).Incidents; n != 1 || len(in) != 0 {
-			t.Errorf("with the role ana has %d instances, and bea's has the incidents %+v", n, in)
-		}
-		if still := untaken(); len(still) > 0 {
-			t.Errorf("with the role lia is told %+v", still)
-		}
-	})
+		return
+	}
+	if _, err := tm.p["ana"].api.GrantRole(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	pass(10 * time.Second)
+	if n, in := tm.running("ana"), tm.show("bea", st.ID).Incidents; n != 1 || len(in) != 0 {
+		t.Errorf("with the role ana has %d instances, and bea's has the incidents %+v", n, in)
+	}
+	if still := untaken(); len(still) > 0 {
+		t.Errorf("with the role lia is told %+v", still)
+	}
 }
 
 // A member that takes no part does not come to take part by assigning itself, and

@@ -297,10 +297,12 @@ func (s *Store) Lacks(files []Coming) (most, limit int64, err error) {
 	}
 	if s.o.Space != nil {
 		free, _, err := s.o.Space()
-		if err != nil {
+		switch {
+		case err != nil:
 			return 0, 0, err
+		case disk > 0: // what the reserve lacks is to be there as well
+			most = max(disk+int64(s.o.Reserve)-int64(free), 0)
 		}
-		most = max(disk-max(int64(free)-int64(s.o.Reserve), 0), 0)
 	}
 	for by, size := range shares {
 		s.mu.Lock()

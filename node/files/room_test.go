@@ -61,6 +61,20 @@ func TestWhatRoomLacks(t *testing.T) {
 	}
 }
 
+// Where not even the reserve is free, that lacks as well.
+func TestTheReserveLacksAsWell(t *testing.T) {
+	s := newSite(t, t.TempDir(), files.Options{
+		Limit: 1 << 30, Reserve: 10 << 20, Space: func() (uint64, uint64, error) { return 4 << 20, 1 << 41, nil },
+	}, everybody{})
+	lacks, _, err := s.Lacks([]files.Coming{{File: workflow.File{Name: "f", Size: 3 << 20}}})
+	if err != nil || lacks != 9<<20 {
+		t.Errorf("it lacks %d, %v, want %d", lacks, err, 9<<20)
+	}
+	if lacks, _, err := s.Lacks(nil); err != nil || lacks != 0 {
+		t.Errorf("for nothing it lacks %d, %v", lacks, err)
+	}
+}
+
 // The limit that is said to do does so, and one byte less does not: for files of this node's own, of a member, whose
 // share is a quarter, and where all members together come to theirs.
 func TestTheLimitThatWouldDo(t *testing.T) {

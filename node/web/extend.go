@@ -56,7 +56,9 @@ func (p *Page) later(ctx context.Context, r *http.Request, in *api.Instance, s h
 			continue
 		}
 		name := string(t.Name)
-		f.Dues = append(f.Dues, due{duePrefix + name, t.Due[i].At.Format(time.RFC3339)})
+		f.Dues = append(f.Dues, due{
+			duePrefix + name, cmp.Or(r.PostForm.Get(duePrefix+name), t.Due[i].At.Format(time.RFC3339)), // the same form, once more
+		})
 		f.Tasks = append(f.Tasks, choice{
 			Value: name, Name: cmp.Or(t.Label, name) + " (" + lang.hour(t.Due[i].At, time.Now()) + ")",
 			Chosen: r.PostForm.Get("task") == name,
@@ -108,7 +110,8 @@ func (p *Page) extend(ctx context.Context, r *http.Request, s httpapi.Session) (
 		if err != nil || n < 1 || !slices.Contains(spans, unit) {
 			return nil, &trouble{key: "wrong.span"}
 		}
-		if p.dueChanged(ctx, in, r.PostForm.Get(duePrefix+string(in.Task))) {
+		if was := duePrefix + string(in.Task); p.dueChanged(ctx, in, r.PostForm.Get(was)) {
+			r.PostForm.Del(was) // what is seen from now on is as it is now
 			return nil, &trouble{key: "wrong.due"}
 		}
 		in.By = strconv.Itoa(n) + unit

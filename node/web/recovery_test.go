@@ -518,4 +518,13 @@ func TestExtendingADeadline(t *testing.T) {
 			t.Errorf("%v: %d\n%s", typed, w.Code, prose(body))
 		}
 	}
+	// What was sent and shown again is the form that it was, also with another session; once it is refused for its deadline,
+	// it is about that of now.
+	old := at(11 * time.Hour).Format(time.RFC3339)
+	for count, want := range map[string]string{"<1>": old, "1": hidden} {
+		w := post(t, newPage(f), sent(httpapi.Good), "en", path+"/deadline", form("extend", "by", "count", count, "unit", "m", field, old))
+		if !strings.Contains(w.Body.String(), `name="`+field+`" value="`+want+`"`) {
+			t.Errorf("%s more: the form that comes is not about %s", count, want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package choreo
 import (
 	"cmp"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -39,10 +40,14 @@ func (m *Machine) Claim(c *fact.Claim, now Moment, partners Partners) (Claimed, 
 	p, known := d.partners.Person(who.User)
 	if !known {
 		x, result := body.(worklist.Result)
-		if _, _, ever := d.state.Work().Given(x.Item, x.Grant); !result || !ever || d.state.Work().Takes(x) {
+		switch _, _, ever := d.state.Work().Given(x.Item, x.Grant); {
+		case !result || !ever:
 			return Claimed{}, fmt.Errorf("%w: this node knows no such person, or it was removed", state.ErrNotNow)
+		case d.state.Work().Takes(x):
+			return Claimed{}, errStillTheirs
 		}
-		p.User = who.User // removed since: a result is kept under whatever grant its person ever had, and ends nothing
+		// Removed since, or without a good key: a result is kept under whatever grant its person ever had, and ends nothing.
+		p.User = who.User
 	}
 	p.Roles = slices.DeleteFunc(slices.Clone(p.Roles),
 		func(r workflow.RoleName) bool { return !slices.Contains(who.Roles, r) })
@@ -279,6 +284,10 @@ func (d *decision) mayBring(c *fact.Claim, x worklist.Result, u worklist.User, u
 // maxLate is how many results of one person about one item are kept that do not end it: who decides may adopt any of
 // them.
 const maxLate = 4
+
+// errStillTheirs is for a result of somebody who is not known any more, and from whom this node is still to take the item
+// back: once it has, the result is kept.
+var errStillTheirs = errors.New("the item was not taken back yet from whoever had it")
 
 // notYours is why a result does not count where nothing else is to be said.
 const notYours = "the item was not yours any more"

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -32,8 +33,8 @@ func (c setDate) Now() moment.Now {
 }
 
 // A user's certificate ends while the user has an item, as nobody who may renew it is here: what was done before, and
-// is brought after, is refused with the reason, stays in the outbox, and counts for nothing. Nothing more can be done in
-// the user's name, also on the page, and others may take the item.
+// is brought after, is kept with the reason, and counts once it is adopted. Nothing more can be done in the user's name,
+// also on the page, and others may take the item.
 func TestACertificateEndsWhileItsUserHasAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		date := &atomic.Int64{}
@@ -69,8 +70,12 @@ func TestACertificateEndsWhileItsUserHasAnItem(t *testing.T) {
 		on(18*month + 48*time.Hour)
 		tm.connect("base", "tablet")
 		pass(time.Minute)
+		tm.wantOutbox("tablet", "bia|weigh|completed||it does not count, as the key of its user had expired by then: "+
+			"sign in again with a new token; it is kept there")
+		for _, r := range tm.refused("base", "tablet") {
+			t.Errorf("its device is blamed for %s", r.Reason)
+		}
 		const why = "the key of user bia expired at 2001-07-03T02:00:00Z: sign in again with a new token"
-		tm.wantOutbox("tablet", "bia|weigh|completed||"+why)
 		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}), api.NotAllowed, why)
 		wantCode(t, tm.claim("tablet", "bia", api.ClaimRelease, item), api.NotAllowed, why)
 		for _, form := range []string{"/items/" + item, "/items/" + item + "/release"} {
@@ -84,6 +89,18 @@ func TestACertificateEndsWhileItsUserHasAnItem(t *testing.T) {
 			t.Errorf("weigh is %s, with %q, weight %v", x.State, x.ClaimedBy, in.Data["weight"])
 		}
 		tm.wantItems("base", "base", "weigh READY")
+		kept := slices.IndexFunc(in.Incidents, func(x api.Incident) bool { return x.Result != "" })
+		if kept < 0 {
+			t.Fatalf("it is not kept: %+v", in.Incidents)
+		}
+		if _, err := tm.p["base"].api.AdoptResult(t.Context(),
+			api.AdoptRequest{ID: st.ID, Result: in.Incidents[kept].Result}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if in := tm.show("base", st.ID); in.Tasks[0].State != workflow.Succeeded || in.Data["weight"] != int64(3) {
+			t.Errorf("adopted it is %s, with %v", in.Tasks[0].State, in.Data)
+		}
 	})
 }
 

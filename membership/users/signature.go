@@ -59,16 +59,24 @@ func (s *Set) Judge(g Signature, fact [sha256.Size]byte, author workflow.Partner
 	return s.User(g.User, at)
 }
 
-// JudgeRemoved is [Set.Judge] of the word of a user who was removed, by a key that was not removed itself: what such a
-// user did before hearing of it.
-func (s *Set) JudgeRemoved(g Signature, fact [sha256.Size]byte, author workflow.PartnerID, at time.Time) error {
+// JudgeLate is [Set.Judge] of the word of a user who was removed, or of whom no key is good any more, by a key that was
+// not removed itself, though its certificate may have ended: what such a user did before that.
+func (s *Set) JudgeLate(g Signature, fact [sha256.Size]byte, author workflow.PartnerID, at time.Time) error {
 	if err := g.Verify(fact); err != nil {
 		return err
 	}
-	if _, err := s.Account(g.User); !errors.Is(err, ErrRemoved) {
-		return fmt.Errorf("user %s was not removed: %w", s.named(g.User), trust.ErrNotAllowed)
+	switch u, err := s.User(g.User, at); {
+	case err != nil && !errors.Is(err, ErrRemoved):
+		return err
+	case err == nil && len(u.Devices) > 0:
+		return fmt.Errorf("user %s was not removed, and has a key that is good: %w", u.Name, trust.ErrNotAllowed)
 	}
-	d, err := s.current(g.User, g.Key, at)
+	d, err := s.certified(g.User, g.Key, func(d Device) error {
+		if err := d.validAt(at); !errors.Is(err, trust.ErrExpired) {
+			return err
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}

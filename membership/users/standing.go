@@ -186,7 +186,12 @@ func (s *Set) Key(id ID, key workflow.PartnerID, at time.Time) (Device, error) {
 }
 
 // current is [Set.Key] of a user that is not removed.
-func (s *Set) current(id ID, key workflow.PartnerID, at time.Time) (_ Device, err error) {
+func (s *Set) current(id ID, key workflow.PartnerID, at time.Time) (Device, error) {
+	return s.certified(id, key, func(d Device) error { return d.validAt(at) })
+}
+
+// certified is what makes a key good by those of its certificates that are valid: the one that lasts longest.
+func (s *Set) certified(id ID, key workflow.PartnerID, valid func(Device) error) (_ Device, err error) {
 	err = said.Errorf("%s is no key of user %s: %w", key, s.named(id), ErrNoUser)
 	for range s.removals(id, key) {
 		return Device{}, fmt.Errorf("this key of user %s is %w", s.named(id), ErrRemoved)
@@ -196,7 +201,7 @@ func (s *Set) current(id ID, key workflow.PartnerID, at time.Time) (_ Device, er
 		if e.slot.user != id {
 			continue
 		}
-		why := errors.Join(s.attached(*e.Device, map[workflow.PartnerID]bool{}), e.Device.validAt(at))
+		why := errors.Join(s.attached(*e.Device, map[workflow.PartnerID]bool{}), valid(*e.Device))
 		switch {
 		case why == nil && (good == nil || e.outlasts(good)):
 			good = e

@@ -833,6 +833,42 @@ func TestRemovedUsersAreNamed(t *testing.T) {
 	says("both", "no such user: all who were called rui were removed", err)
 }
 
+// What a user did by a key whose certificate has ended is told from what anybody else says: nothing else is judged late.
+func TestAWordByAKeyThatEnded(t *testing.T) {
+	w := newWorld(t)
+	bia, rui := w.user(w.Ana, "bia", "crew"), w.user(w.Ana, "rui")
+	w.device(w.Ana, bia, "phone", "engine")
+	w.device(w.Ana, rui, "four", "engine")
+	fact, engine := sha256.Sum256([]byte("done")), trusttest.IDOf("engine")
+	after := trusttest.Noon.Add(100 * 366 * 24 * time.Hour)
+	late := func(key string, user ID, author workflow.PartnerID, at time.Time) error {
+		return w.JudgeLate(Sign(trusttest.KeyOf(key), user, fact), fact, author, at)
+	}
+	if _, err := w.Judge(Sign(trusttest.KeyOf("phone"), bia.ID(), fact), fact, engine, after); !errors.Is(err, trust.ErrExpired) {
+		t.Fatalf("its certificate has not ended: %v", err)
+	}
+	if err := late("phone", bia.ID(), engine, after); err != nil {
+		t.Errorf("what bia did before: %v", err)
+	}
+	for what, err := range map[string]error{
+		"while the key is good":        late("phone", bia.ID(), engine, trusttest.Noon),
+		"before the certificate began": late("phone", bia.ID(), engine, trusttest.Noon.Add(-100*366*24*time.Hour)),
+		"by another's key":             late("four", bia.ID(), engine, after),
+		"in another's name":            late("phone", rui.ID(), engine, after),
+		"shown by another partner":     late("phone", bia.ID(), trusttest.IDOf("truck"), after),
+		"for another fact": w.JudgeLate(Sign(trusttest.KeyOf("phone"), bia.ID(), fact), sha256.Sum256([]byte("else")),
+			engine, after),
+	} {
+		if err == nil {
+			t.Errorf("%s it is kept", what)
+		}
+	}
+	w.remove(w.Ana, bia, "phone")
+	if err := late("phone", bia.ID(), engine, after); !errors.Is(err, ErrRemoved) {
+		t.Errorf("by a key that was removed: %v", err)
+	}
+}
+
 // A user's word for a fact counts for that fact alone, in the user's own name, by a key
 // that is good and at the node that wrote the fact.
 func TestAUsersWord(t *testing.T) {

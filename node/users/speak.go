@@ -218,22 +218,23 @@ func unheardOf(err error) bool {
 	return errors.Is(err, users.ErrNoUser) && !errors.Is(err, users.ErrRemoved)
 }
 
-// MayStillBring is MaySpeak for the result of an item, which a user may have made before hearing of being removed: it
-// is kept, and ends nothing (choreo).
-func (t *Topic) MayStillBring(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error {
+// MayStillBring is MaySpeak for the result of an item, which a user may have made before hearing of being removed, or
+// before the certificate of the user's key ended: it is kept, and ends nothing (choreo). Late is why that one may say
+// nothing else any more; nil: the word is as good as any.
+func (t *Topic) MayStillBring(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) (late, err error) {
 	refused := t.MaySpeak(word, signed, from)
-	if !errors.Is(refused, users.ErrRemoved) {
-		return refused
+	if !errors.Is(refused, users.ErrRemoved) && !errors.Is(refused, trust.ErrExpired) {
+		return nil, refused
 	}
 	s, err := users.DecodeSpoken(word)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t.ask(func(k *users.Set) { err = k.JudgeRemoved(s.Signature, signed, from, t.in.Clock.Now().Wall) })
+	t.ask(func(k *users.Set) { err = k.JudgeLate(s.Signature, signed, from, t.in.Clock.Now().Wall) })
 	if err != nil {
-		return refused
+		return nil, refused
 	}
-	return nil
+	return refused, nil
 }
 
 // MayAsk checks that a person is at a partner's node now.

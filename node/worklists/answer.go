@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
+	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -182,20 +183,31 @@ func (d *Desk) takeWord(ctx context.Context, from workflow.PartnerID, c wire.Spo
 	})
 }
 
+// keyExpired is why what was brought does not count whose user has no good key any more, in place of that the user is no
+// longer entitled: so that one knows what to do.
+const keyExpired = "the key of its user had expired by then: sign in again with a new token"
+
 // takeSaid is takeWord; write writes it down.
 func (d *Desk) takeSaid(
 	from workflow.PartnerID, c wire.Spoken, write func(*fact.Claim) (choreo.Claimed, error),
 ) (choreo.Claimed, error) {
 	claim := &fact.Claim{Says: c.Says, Nonce: c.Nonce, Word: c.Word}
-	may := d.in.People.MaySpeak
-	if body, err := claim.Read(); err == nil {
-		if _, result := body.(worklist.Result); result { // what was done before its user was removed is kept
-			may = d.in.People.MayStillBring
-		}
+	body, err := claim.Read()
+	_, result := body.(worklist.Result)
+	signed := fact.SpokenOf(c.Instance, c.Says, c.Nonce)
+	var late error
+	if err == nil && result { // what was done before its user was removed, or had no good key any more, is kept
+		late, err = d.in.People.MayStillBring(c.Word, signed, from)
+	} else { // write says what cannot be read
+		err = d.in.People.MaySpeak(c.Word, signed, from)
 	}
-	if err := may(c.Word, fact.SpokenOf(c.Instance, c.Says, c.Nonce), from); err != nil {
+	if err != nil {
 		d.in.Peers.Refuse("words-of-others", from)
 		return choreo.Claimed{}, api.Judge(api.NotAllowed, err)
 	}
-	return write(claim)
+	out, err := write(claim)
+	if out.Kept == string(worklist.ByRemoval) && errors.Is(late, trust.ErrExpired) {
+		out.Kept = keyExpired
+	}
+	return out, err
 }

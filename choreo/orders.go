@@ -376,6 +376,9 @@ func (d *decision) decidedBefore(a *state.Attempt, t workflow.TaskName, then str
 // nothingToDecide is why nothing is to be decided about an attempt that has not failed, or whose failure is dealt with.
 func (d *decision) nothingToDecide(a *state.Attempt) error {
 	t, sl := a.Task.Name, a.Slot
+	if o := d.state.Overall(); o == workflow.InstanceCancelled {
+		return fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, o)
+	}
 	if no := d.begunByOrder(a); no != nil {
 		return no
 	}

@@ -298,6 +298,56 @@ partitions: {p: {tasks: [evacuate], partner: two}, q: {tasks: [report], partner:
 	})
 }
 
+// What is left of a child whose task has failed is cancelled: also where nobody has the parent it is said, of each order
+// and whatever was ordered before, where one can be given.
+func TestOrdersInAChildThatWasCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "one", "two", "three", "four")
+		tm.add("one", `
+workflow: evacuation
+tasks: {call: {type: manual}, board: {type: manual}, go: {after: board, type: manual}}
+partitions: {first: {tasks: [call], partner: three}, second: {tasks: [board, go], partner: four}}
+`)
+		tm.add("one", `
+workflow: inundation
+tasks: {evacuate: {type: workflow, uses: evacuation}, report: {after: evacuate, type: manual}}
+partitions: {p: {tasks: [evacuate, report], partner: two}}
+`)
+		parent := tm.begin("one", "inundation", nil)
+		pass(time.Second)
+		child := tm.onlyChild("two")
+		tm.ends("three", child, api.FinishRequest{Task: "call", Failed: true, Reason: "no boats"})
+		if err := tm.order("one", "one", child, api.TaskAgain, "call"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.ends("three", child, api.FinishRequest{Task: "call", Failed: true, Reason: "no boats again"})
+		tm.ends("four", child, api.FinishRequest{Task: "board"})
+		if err := tm.order("one", "one", child, api.TaskCancel, ""); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if s := tm.task("two", parent, "evacuate"); s != workflow.Failed {
+			t.Fatalf("the parent's task is %s", s)
+		}
+		for _, at := range []string{"one", "two", "three", "four"} {
+			if in := tm.show(at, child); len(in.Asks) > 0 || !in.Parent.Ended {
+				t.Errorf("at %s the child is %s, its parent %+v, and it offers %+v", at, in.State, in.Parent, in.Asks)
+			}
+		}
+		for _, order := range []string{api.TaskAgain, api.TaskSkip, api.TaskContinue} {
+			for range 4 { // whichever partner says what it is about
+				err := tm.order("one", "one", child, order, "call")
+				wantCode(t, err, api.Refused, "does task evacuate of instance "+parent)
+				var no *api.Error
+				if errors.As(err, &no); !strings.Contains(no.Hint, "mutirao task again "+parent+" evacuate") {
+					t.Errorf("the hint of %s is %q", order, no.Hint)
+				}
+			}
+		}
+	})
+}
+
 // Whoever holds a task of a child judges by itself whether an order about it still counts for something, as the partner
 // that was asked what it is about may lie. A word that it wrote down before is not refused when it comes once more.
 func TestTheHolderJudgesAnOrderInAChild(t *testing.T) {

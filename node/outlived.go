@@ -17,7 +17,7 @@ import (
 
 // outlived is the task of another instance that an instance was begun for and that has ended without it; nil: there is
 // none. Whoever has that instance knows it from there. Others conclude it from how this one stands: with a child that
-// has failed, or is blocked, its holder ends the task.
+// has failed, or is blocked or cancelled, its holder ends the task.
 func (k *desk) outlived(ctx context.Context, id workflow.InstanceID) *worklists.Parent {
 	sum, _ := k.index.Get(id)
 	p, part := index.ReadPart(sum.Of)
@@ -45,9 +45,12 @@ func (k *desk) outlived(ctx context.Context, id workflow.InstanceID) *worklists.
 	return &worklists.Parent{Instance: p.Instance, Task: p.Attempt.Slot}
 }
 
-// hasFailed reports whether an instance has failed, or is blocked, and not only as others presume of partners that may
-// be back: then its parent's task may wait for it.
+// hasFailed reports whether an instance was cancelled, or has failed, or is blocked, and not only as others presume of
+// partners that may be back: then its parent's task may wait for it.
 func (k *desk) hasFailed(h *held) bool {
+	if h.m.Overall() == workflow.InstanceCancelled {
+		return true
+	}
 	in := api.Instance{State: h.m.Overall(), Asks: k.view.Asks(h.shown())}
 	return (in.State == workflow.InstanceFailed || in.State == workflow.InstanceBlocked) && !h.m.AtWork() && !in.MayGoOn() &&
 		!presumed(h.m, k.people.GoneForGood)

@@ -219,22 +219,22 @@ func unheardOf(err error) bool {
 }
 
 // MayStillBring is MaySpeak for the result of an item, which a user may have made before hearing of being removed, or
-// before the certificate of the user's key ended: it is kept, and ends nothing (choreo). Late is why that one may say
-// nothing else any more; nil: the word is as good as any.
-func (t *Topic) MayStillBring(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) (late, err error) {
+// before the certificate of the user's key ended: it is kept, and ends nothing (choreo). expired: the user may say nothing
+// else for that.
+func (t *Topic) MayStillBring(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) (expired bool, err error) {
 	refused := t.MaySpeak(word, signed, from)
 	if !errors.Is(refused, users.ErrRemoved) && !errors.Is(refused, trust.ErrExpired) {
-		return nil, refused
+		return false, refused
 	}
 	s, err := users.DecodeSpoken(word)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	t.ask(func(k *users.Set) { err = k.JudgeLate(s.Signature, signed, from, t.in.Clock.Now().Wall) })
 	if err != nil {
-		return nil, refused
+		return false, refused
 	}
-	return refused, nil
+	return errors.Is(refused, trust.ErrExpired), nil
 }
 
 // MayAsk checks that a person is at a partner's node now.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/choreo/fact"
-	"github.com/mutirao-mesh/mutirao/membership/trust"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -195,9 +194,9 @@ func (d *Desk) takeSaid(
 	body, err := claim.Read()
 	_, result := body.(worklist.Result)
 	signed := fact.SpokenOf(c.Instance, c.Says, c.Nonce)
-	var late error
+	expired := false
 	if err == nil && result { // what was done before its user was removed, or had no good key any more, is kept
-		late, err = d.in.People.MayStillBring(c.Word, signed, from)
+		expired, err = d.in.People.MayStillBring(c.Word, signed, from)
 	} else { // write says what cannot be read
 		err = d.in.People.MaySpeak(c.Word, signed, from)
 	}
@@ -206,7 +205,7 @@ func (d *Desk) takeSaid(
 		return choreo.Claimed{}, api.Judge(api.NotAllowed, err)
 	}
 	out, err := write(claim)
-	if out.Kept == string(worklist.ByRemoval) && errors.Is(late, trust.ErrExpired) {
+	if out.Kept == string(worklist.ByRemoval) && expired {
 		out.Kept = keyExpired
 	}
 	return out, err

@@ -130,9 +130,9 @@ type Persons interface {
 	MaySpeak(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) error
 	// Speaker is whose word that is; empty: it is nobody's.
 	Speaker(word []byte, signed [sha256.Size]byte) string
-	// MayStillBring is MaySpeak for a result, also of a user who was removed, or whose key's certificate has ended: late
-	// says so.
-	MayStillBring(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) (late, err error)
+	// MayStillBring is MaySpeak for a result, also of a user who was removed, or whose key's certificate has ended: that is
+	// expired.
+	MayStillBring(word []byte, signed [sha256.Size]byte, from workflow.PartnerID) (expired bool, err error)
 	MayAsk(person string, from workflow.PartnerID) error
 	// Elsewhere are the users here who are signed in at other nodes, too, with those.
 	Elsewhere() []users.Elsewhere

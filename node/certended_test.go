@@ -32,6 +32,19 @@ func (c setDate) Now() moment.Now {
 	return now
 }
 
+// weighsOutOfReach has bia lock an item of base at the tablet, and do it once that is out of reach.
+func (tm *team) weighsOutOfReach(item string) {
+	tm.t.Helper()
+	if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+		tm.t.Fatal(err)
+	}
+	tm.disconnect("base", "tablet")
+	synctest.Wait()
+	if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+		tm.t.Fatal(err)
+	}
+}
+
 // A user's certificate ends while the user has an item, as nobody who may renew it is here: what was done before, and
 // is brought after, is kept with the reason, and counts once it is adopted. Nothing more can be done in the user's name,
 // also on the page, and others may take the item.
@@ -57,14 +70,7 @@ func TestACertificateEndsWhileItsUserHasAnItem(t *testing.T) {
 		}
 		on(18*month - 24*time.Hour)
 		item := tm.items("tablet", "bia")[0].ID
-		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
-			t.Fatal(err)
-		}
-		tm.disconnect("base", "tablet")
-		synctest.Wait()
-		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
-			t.Fatal(err)
-		}
+		tm.weighsOutOfReach(item)
 		tm.wantOutbox("tablet", "bia|weigh|completed|base")
 
 		on(18*month + 48*time.Hour)
@@ -142,14 +148,7 @@ func TestAWrongClockTakesNothingAway(t *testing.T) {
 				}
 				pass(time.Second)
 				item := tm.items("tablet", "bia")[0].ID
-				if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
-					t.Fatal(err)
-				}
-				tm.disconnect("base", "tablet")
-				synctest.Wait()
-				if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
-					t.Fatal(err)
-				}
+				tm.weighsOutOfReach(item)
 				tm.p["chief"].crash() // who would renew what has ended by that clock
 				set := func(to time.Duration) {
 					if restarts {

@@ -17,6 +17,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/library"
 	"github.com/mutirao-mesh/mutirao/node/overview"
 	"github.com/mutirao-mesh/mutirao/node/show"
+	"github.com/mutirao-mesh/mutirao/node/turns"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/partition"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -43,7 +44,7 @@ type desk struct {
 	overview    survey
 	elections   chair
 	persons     persons
-	starts      starts
+	starts      turns.Of[[16]byte] // that were asked for with a key, by their nonces
 }
 
 // holdings are the definitions that are here.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"sync"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/users"
@@ -33,7 +32,7 @@ func (k *desk) asked(ctx context.Context, r api.StartRequest) (was *api.Started,
 		return nil, nil, err
 	}
 	nonce := k.nonce(by, r)
-	over, err = k.starts.turn(ctx, nonce)
+	over, err = k.starts.Take(ctx, nonce)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,38 +44,4 @@ func (k *desk) asked(ctx context.Context, r api.StartRequest) (was *api.Started,
 	was = &api.Started{ID: id.String(), Already: true, HeldOnlyHere: true}
 	err = k.peek(ctx, id, func(h *held) { was.HeldOnlyHere = !h.isElsewhere() })
 	return was, nil, err
-}
-
-// starts are those under way that were asked for with a key, by their nonces; each is closed when it is over.
-type starts struct {
-	mu sync.Mutex // guards by
-	by map[[16]byte]chan struct{}
-}
-
-// turn waits until nothing is started with a nonce, and has others wait until over is called.
-func (x *starts) turn(ctx context.Context, nonce [16]byte) (over func(), err error) {
-	for {
-		x.mu.Lock()
-		before := x.by[nonce]
-		if before == nil {
-			is := make(chan struct{})
-			if x.by == nil {
-				x.by = map[[16]byte]chan struct{}{}
-			}
-			x.by[nonce] = is
-			x.mu.Unlock()
-			return func() {
-				x.mu.Lock()
-				defer x.mu.Unlock()
-				delete(x.by, nonce)
-				close(is)
-			}, nil
-		}
-		x.mu.Unlock()
-		select {
-		case <-before:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
 }

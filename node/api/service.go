@@ -285,7 +285,7 @@ type StartRequest struct {
 	Transfer string `json:"transfer,omitempty"`
 	// WaitForRole starts it although nobody has the role of some task.
 	WaitForRole bool `json:"wait_for_role,omitempty"`
-	// Key names the request, by a text that nobody else thinks of: who asks for the same with the same key again, since
+	// Key names the request, by a text that nobody else thinks of: whoever asks for the same with the same key again, since
 	// the answer was lost, say, or the node was started again meanwhile, is told of the instance that was started, and
 	// none is started beside it. Empty: each request starts one.
 	Key string `json:"key,omitempty"`
@@ -770,7 +770,7 @@ type Ask struct {
 	Task    workflow.TaskName `json:"task"`
 	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name
 	Partner string            `json:"partner"`         // who holds it
-	// Item is the attempt that failed, as TaskOrder names it; empty: who shows it does not say.
+	// Item is the attempt that failed, as TaskOrder names it; empty: whoever shows it does not say.
 	Item string `json:"item,omitempty"`
 	// Presumed: its holder has not said that it failed, and goes on with it when it can.
 	Presumed bool `json:"presumed,omitempty"`
@@ -795,7 +795,7 @@ type Overdue struct {
 	Task    workflow.TaskName `json:"task"`
 	Label   string            `json:"label,omitempty"` // what people call the task; empty: its name
 	Partner string            `json:"partner"`         // who holds it
-	// Item is the attempt at it, as TaskOrder names it; empty: who shows it does not say.
+	// Item is the attempt at it, as TaskOrder names it; empty: whoever shows it does not say.
 	Item  string    `json:"item,omitempty"`
 	Since time.Time `json:"since"` // from when on it is overdue
 	// Commands are how those who decide say that it goes on, or fails, or have it go on until later.

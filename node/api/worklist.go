@@ -183,8 +183,8 @@ type Item struct {
 	WaitsFor []Lack `json:"waits_for,omitempty"`
 	// Awaits are the tasks whose success makes it ready, while it is not: it can be locked together with those.
 	Awaits []string `json:"awaits,omitempty"`
-	// HeldUp is why that cannot make it ready as things are: one of them failed, or is presumed to. Who has it has it still.
-	// Left out: it can.
+	// HeldUp is why that cannot make it ready as things are: one of them failed, or is presumed to. Whoever
+	// has it has it still. Left out: it can.
 	HeldUp string `json:"held_up,omitempty"`
 	// TaskLabels are what people call the other tasks that are named here, by name; what is left out is called by its
 	// name.
@@ -203,7 +203,16 @@ type Passing struct {
 // HasPassed is to whom an item has passed that another had, as far as is known at a node that cannot ask its holder;
 // empty: to nobody.
 func (x *Item) HasPassed() string {
-	if p := x.Transfer; p != nil && !x.Delivered && p.Left == "0s" && x.Holder != nil && *x.Holder != p.To {
+	if x.Delivered {
+		return ""
+	}
+	return x.PassedByClock()
+}
+
+// PassedByClock is to whom an item has passed that another has, by this node's clock: its holder may not have said so
+// yet. Empty: to nobody.
+func (x *Item) PassedByClock() string {
+	if p := x.Transfer; p != nil && p.Left == "0s" && x.Holder != nil && *x.Holder != p.To {
 		return p.To
 	}
 	return ""

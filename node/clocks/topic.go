@@ -140,8 +140,14 @@ func agreed(ahead map[workflow.PartnerID]time.Duration) (off time.Duration, ok b
 // long before it ends, is not valid yet or has ended.
 func (k *Topic) Wrong() bool {
 	off, most := agreed(k.ahead())
+	notYet, ended := k.certificate()
+	return most && off.Abs() >= clockWrong || notYet || ended
+}
+
+// certificate reports whether by this clock this node's own certificate is not valid yet, or has ended.
+func (k *Topic) certificate() (notYet, ended bool) {
 	now, skew, leaf := trust.WallOf(k.in.Clock.Now().Wall), trust.Wall(trust.ClockSkew/time.Second), k.in.Chain().Leaf()
-	return most && off.Abs() >= clockWrong || now+skew < leaf.NotBefore || now-skew > leaf.NotAfter
+	return now+skew < leaf.NotBefore, now-skew > leaf.NotAfter
 }
 
 // Check compares this clock with the partners'. One of them, or a few, prove
@@ -153,10 +159,11 @@ func (k *Topic) Check(d Findings) {
 	off, most := agreed(ahead)
 	what := fmt.Sprintf("this clock is %s %s the partners'", off.Abs(), aheadOrBehind(off))
 	odd := k.odd(ahead, off)
+	notYet, _ := k.certificate()
 	switch {
 	case most && off.Abs() >= clockWrong:
 		d.Wrong("clock", what, setClock)
-	case now.Wall.Unix() < int64(k.in.Chain().Leaf().NotBefore)-int64(trust.ClockSkew.Seconds()):
+	case notYet:
 		d.Wrong("clock",
 			fmt.Sprintf("this clock says %s, before this node's certificate was made",
 				now.Wall.UTC().Format(time.DateOnly)),

@@ -168,9 +168,9 @@ func (k *Desk) withItem(h *Held, item workflow.DataName, f workflow.File) string
 		if u == "" || !slices.Contains(v.Task.In, item) || k.mayRead(h, k.Self, u, item, f) != nil {
 			continue
 		}
-		r := worklists.Row{Instance: h.M.Instance(), Item: v.Item}
 		name := k.Partners.Called(v.Holder)
-		return fmt.Sprintf("%s gets it with the item: mutirao worklist open %s --to DIR --user %s", name, r.ID(), name)
+		return fmt.Sprintf("%s gets it with the item: mutirao worklist open %s --to DIR --user %s", name,
+			worklists.ItemID(h.M.Instance(), v.Item), name)
 	}
 	return "whoever may read it and has a task that needs it gets it with the item: mutirao worklist open ITEM --to DIR"
 }

@@ -79,7 +79,7 @@ type Summary struct {
 	Filed bool
 	// Subject is what an ended instance is about, in the words with which it was started.
 	Subject string
-	// Nonce is that of its genesis: who asks once more for what was begun with a key is told of it (List.Begun).
+	// Nonce is that of its genesis: whoever asks once more for what was begun with a key is told of it (List.Begun).
 	Nonce [16]byte
 }
 

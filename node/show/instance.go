@@ -215,7 +215,7 @@ func (vw *View) Asks(h *Held) (out []api.Ask) {
 	id := h.M.Instance().String()
 	for _, a := range h.M.Asks() {
 		x := api.Ask{Task: a.Task, Label: h.M.Definition().LabelOf(a.Task), Partner: vw.People.Name(a.Partner), Presumed: a.Presumed, Left: a.Left}
-		x.Item = (&worklists.Row{Instance: h.M.Instance(), Item: a.Item}).ID()
+		x.Item = worklists.ItemID(h.M.Instance(), a.Item)
 		x.Lost = !a.Presumed && vw.People.GoneForGood(a.Partner)
 		may := func(order string) {
 			x.Orders = append(x.Orders, order)

@@ -118,9 +118,8 @@ func (vw *View) eachOverdue(h *Held) iter.Seq[api.Overdue] {
 			if !d.Overdue() {
 				continue
 			}
-			r := worklists.Row{Instance: h.M.Instance(), Item: d.Item}
 			x := api.Overdue{
-				Task: d.Task.Name, Partner: vw.People.Name(d.Partner), Item: r.ID(),
+				Task: d.Task.Name, Partner: vw.People.Name(d.Partner), Item: worklists.ItemID(h.M.Instance(), d.Item),
 				Since: now.Wall.Add(d.Left).Round(time.Second).UTC(),
 			}
 			if !yield(x) {

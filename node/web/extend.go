@@ -40,6 +40,13 @@ const (
 	sameDue = 30 * time.Second
 )
 
+// isOf reports whether a deadline is the one that a form names in a hidden field; one that names none, or none that can be
+// read, is about any.
+func isOf(form string, deadline time.Time) bool {
+	named, err := time.Parse(time.RFC3339, form)
+	return err != nil || deadline.Sub(named).Abs() <= sameDue
+}
+
 // isDeadline reports whether a clock is a deadline.
 func isDeadline(d api.Due) bool { return d.Kind == "deadline" }
 
@@ -80,8 +87,7 @@ func (p *Page) later(ctx context.Context, r *http.Request, in *api.Instance, s h
 // dueChanged reports whether a task has another deadline by now than the form says that gives it more time: it may be that
 // form which did so, sent once more by the browser after the node was started again.
 func (p *Page) dueChanged(ctx context.Context, in api.ExtendRequest, was string) bool {
-	before, err := time.Parse(time.RFC3339, was)
-	if err != nil {
+	if was == "" {
 		return false // the form names none
 	}
 	x, err := p.node.Show(ctx, in.ID)
@@ -90,7 +96,7 @@ func (p *Page) dueChanged(ctx context.Context, in api.ExtendRequest, was string)
 	}
 	for _, t := range x.Tasks {
 		if i := slices.IndexFunc(t.Due, isDeadline); t.Name == in.Task && i >= 0 {
-			return t.Due[i].At.Sub(before).Abs() > sameDue
+			return !isOf(was, t.Due[i].At)
 		}
 	}
 	return false

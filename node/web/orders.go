@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
@@ -174,11 +173,8 @@ func (p *Page) unlessOver(ctx context.Context, o api.TaskOrder, due string) erro
 		}
 		return &trouble{key: "wrong.cancel"}
 	}
-	before, unknown := time.Parse(time.RFC3339, due)
-	for _, x := range in.Overdue {
-		if x.Task == o.Task && (unknown != nil || x.Since.Sub(before).Abs() <= sameDue) {
-			return nil
-		}
+	if slices.ContainsFunc(in.Overdue, func(x api.Overdue) bool { return x.Task == o.Task && isOf(due, x.Since) }) {
+		return nil
 	}
 	return &trouble{key: "wrong.stop"}
 }

@@ -127,11 +127,10 @@ func (i item) able(st *api.Status) item {
 // PassedTo is to whom an item that its user had has passed by this device's clock, while its holder cannot be asked
 // whether it did; empty: to nobody. Of what is done api.Item.HasPassed says so.
 func (i item) PassedTo() string {
-	p, asked := i.Transfer, !i.Alone && !i.Unreachable && i.Away == nil
-	if p == nil || asked || p.Left != "0s" || !i.Mine() || i.Holder == nil || *i.Holder == p.To {
+	if asked := !i.Alone && !i.Unreachable && i.Away == nil; asked || !i.Mine() {
 		return ""
 	}
-	return p.To
+	return i.PassedByClock()
 }
 
 // Mine reports whether the user has it.

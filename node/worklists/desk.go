@@ -13,6 +13,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/ration"
+	"github.com/mutirao-mesh/mutirao/node/turns"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -255,9 +256,8 @@ type Desk struct {
 	// on (Awake) these may be asked again.
 	standing     map[string]*kept
 	standingNext time.Duration
-	// turns are the items of which a user hands in something just now, by user and item; each is closed when that is
-	// over.
-	turns map[string]chan struct{}
+	// turns are at items of which a user hands in something just now, by user and item.
+	turns turns.Of[string]
 	// putOffAsked is when the holders of what was put off were asked what it came to at last, as somebody looked
 	// (Awake).
 	putOffAsked time.Duration
@@ -300,7 +300,7 @@ func New(in Surroundings) (*Desk, error) {
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{}, found: map[workflow.InstanceID]finding{},
-		stuck: map[string]map[workflow.PartnerID]*stuckAt{}, adoptedAsked: map[string]time.Duration{}, turns: map[string]chan struct{}{}, standing: map[string]*kept{},
+		stuck: map[string]map[workflow.PartnerID]*stuckAt{}, adoptedAsked: map[string]time.Duration{}, standing: map[string]*kept{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave(), d.loadTaken())
 }

@@ -14,6 +14,7 @@
 // counts once. How much a member may have a node do is bounded.
 //
 // It imports choreo, choreo/fact, choreo/state, membership/moment, node/api, node/codec,
-// node/ration, node/store/kv, node/users, node/wire, workflow, worklist, worklist/device and
-// worklist/own; internal/sim, internal/test/testliar, node, node/filing and node/show import it.
+// node/ration, node/store/kv, node/turns, node/users, node/wire, workflow, worklist,
+// worklist/device and worklist/own; internal/sim, internal/test/testliar, node, node/filing and
+// node/show import it.
 package worklists

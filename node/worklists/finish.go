@@ -28,19 +28,20 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		return nil, err
 	}
 	r := of[0]
-	next, err := d.turn(ctx, who.ID, r.ID())
-	if err != nil {
-		return nil, err
-	}
-	defer next()
-	if in.Outputs, err = d.mayFinish(ctx, who, r, in); err != nil {
-		return nil, err
-	}
-	over, err := d.begin(who.ID, false)
+	// Of two at one moment the second would not know what the first gave.
+	over, err := d.turns.Take(ctx, who.ID+" "+r.ID())
 	if err != nil {
 		return nil, err
 	}
 	defer over()
+	if in.Outputs, err = d.mayFinish(ctx, who, r, in); err != nil {
+		return nil, err
+	}
+	ends, err := d.begin(who.ID, false)
+	if err != nil {
+		return nil, err
+	}
+	defer ends()
 	upon, err := d.upon(ctx, who, r)
 	if err != nil {
 		return nil, err
@@ -168,33 +169,6 @@ func (d *Desk) finished(
 	name := who.Name
 	out.State, out.Holder, out.Delivered, out.Signed = api.ItemDone, &name, true, users.Signed(c.Word)
 	return &out, nil
-}
-
-// turn waits until nobody else hands in what a user did of an item here: of two at one moment the second would not know
-// what the first gave. Next lets the next one in.
-func (d *Desk) turn(ctx context.Context, user, item string) (next func(), err error) {
-	of := user + " " + item
-	for {
-		d.mu.Lock()
-		before := d.turns[of]
-		if before == nil {
-			over := make(chan struct{})
-			d.turns[of] = over
-			d.mu.Unlock()
-			return func() {
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				delete(d.turns, of)
-				close(over)
-			}, nil
-		}
-		d.mu.Unlock()
-		select {
-		case <-before:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
 }
 
 // madeFrom are the items, as people read them, that their user did here out of reach and made from what waits to be

@@ -53,8 +53,7 @@ func (s spot) spot() worklist.Spot {
 }
 
 func spotKey(user string, s worklist.Spot) []byte {
-	r := Row{Instance: s.Instance, Item: s.Item}
-	return fmt.Appendf([]byte{PrefixSpot}, "%s %s", user, r.ID())
+	return fmt.Appendf([]byte{PrefixSpot}, "%s %s", user, ItemID(s.Instance, s.Item))
 }
 
 // loadHands reads the moves of all users.

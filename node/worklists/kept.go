@@ -67,8 +67,8 @@ type kept struct {
 	// More is what people see of it (more), in JSON; empty: a version before this one kept it.
 	More []byte
 
-	// What follows is not stored. Noted is when (Awake) this process kept it, or asked last whether it counts. PutOff is as in More; its holder is asked
-	// again what it came to from again on (Awake), asks is how often it was.
+	// What follows is not stored. Noted is when (Awake) this process kept it, or asked last whether it counts. PutOff is as
+	// in More; its holder is asked again what it came to from again on (Awake), asks is how often it was.
 	noted  time.Duration
 	putOff bool
 	again  time.Duration

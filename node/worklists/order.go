@@ -88,9 +88,8 @@ func (p *Parent) Counts(in workflow.InstanceID) error {
 // isStill refuses an order about an attempt that is not the one any more of which its task is ordered about; empty: it
 // names none.
 func (t *Target) isStill(item string) error {
-	r := Row{Instance: t.Instance, Item: t.Item}
 	switch {
-	case item == "" || t.Task == "" || r.ID() == item:
+	case item == "" || t.Task == "" || ItemID(t.Instance, t.Item) == item:
 		return nil
 	case t.Failed:
 		return api.Errorf(api.Refused, "task %s was done once more since, and has failed again: this order is about how it failed before",

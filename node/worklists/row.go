@@ -166,16 +166,20 @@ func (r *Row) concern() int {
 
 // ID is by what people name the item: the same wherever it is asked for.
 func (r *Row) ID() string {
-	if r.id != "" {
-		return r.id
+	if r.id == "" {
+		r.id = ItemID(r.Instance, r.Item)
 	}
+	return r.id
+}
+
+// ItemID is by what people name an item of an instance.
+func ItemID(in workflow.InstanceID, of worklist.Item) string {
 	h := sha256.New()
 	h.Write([]byte("mutirao/item/1\x00"))
-	h.Write(r.Instance[:])
-	h.Write(r.Item.Assigned[:])
-	h.Write([]byte(r.Item.Slot))
-	r.id = hex.EncodeToString(h.Sum(nil)[:8])
-	return r.id
+	h.Write(in[:])
+	h.Write(of.Assigned[:])
+	h.Write([]byte(of.Slot))
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // check says what no partner would truly answer: what it says is shown to people.

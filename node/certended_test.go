@@ -7,30 +7,16 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
 	"github.com/mutirao-mesh/mutirao/node/web"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
-
-// setDate is the clock of a bubble whose date is set, on all nodes that have it.
-type setDate struct {
-	bubbleClock
-	by *atomic.Int64
-}
-
-func (c setDate) Now() moment.Now {
-	now := c.bubbleClock.Now()
-	now.Wall = now.Wall.Add(time.Duration(c.by.Load()))
-	return now
-}
 
 // weighsOutOfReach has bia lock an item of base at the tablet, and do it once that is out of reach.
 func (tm *team) weighsOutOfReach(item string) {
@@ -50,13 +36,13 @@ func (tm *team) weighsOutOfReach(item string) {
 // also on the page, and others may take the item.
 func TestACertificateEndsWhileItsUserHasAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		date := &atomic.Int64{}
+		date := clockAhead(0)
 		const month = node.Lifetime / 12
 		on := func(at time.Duration) {
-			date.Store(int64(at))
+			date.set(at)
 			pass(2 * time.Hour)
 		}
-		tm := newTeamWith(t, nil, func(p *node.Parts) { p.Clock = setDate{by: date} }, "chief", "base:nurse", "tablet")
+		tm := newTeamWith(t, nil, date.on, "chief", "base:nurse", "tablet")
 		on(6 * month)
 		if err := tm.signIn("tablet", tm.addUser("chief", "bia", "nurse")); err != nil {
 			t.Fatal(err)
@@ -130,10 +116,10 @@ func TestAWrongClockTakesNothingAway(t *testing.T) {
 	for _, off := range []time.Duration{-26 * time.Hour, -400 * day, 400 * day} {
 		for _, restarts := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
-				date, seen := &atomic.Int64{}, []workflow.PartnerID{} // in the order in which they are started first
+				date, seen := clockAhead(0), []workflow.PartnerID{} // in the order in which they are started first
 				tm := newTeamWith(t, nil, func(p *node.Parts) {
 					if seen = append(seen, p.Member.ID()); len(seen) > 1 && seen[1] == p.Member.ID() {
-						p.Clock = setDate{by: date}
+						date.on(p)
 					}
 				}, "chief", "base:nurse", "tablet")
 				pass(2 * day)
@@ -154,7 +140,7 @@ func TestAWrongClockTakesNothingAway(t *testing.T) {
 					if restarts {
 						tm.p["base"].crash()
 					}
-					date.Store(int64(to))
+					date.set(to)
 					if restarts {
 						tm.p["base"].start()
 					}

@@ -115,6 +115,12 @@ func TestDoctor(t *testing.T) {
 		{"one of two partners whose clock is off", func(tm *team) {
 			tm.again("three", nil, clockAhead(3*time.Hour).on, "two")
 		}, "clock", api.FindingWarning, "the clock of three (3h0m0s ahead of this one)", "too few partners agree to say whose is wrong"},
+		{"a partner's clock that was set after it was compared", func(tm *team) {
+			clock := clockAhead(3 * time.Hour)
+			tm.again("three", nil, clock.on, "two")
+			clock.set(0)
+			pass(2 * time.Minute)
+		}, "clock", api.FindingOK, "agrees with 2 partners", ""},
 		{"a clock that was wrong at the start and was set", clockSetTo(-3*time.Hour, 0), "clock", api.FindingWarning,
 			"this clock was set 3h0m0s forward while the node ran", "waits do not depend on it"},
 		{"a clock that went wrong after it was compared", clockSetTo(0, -3*time.Hour), "clock", api.FindingWarning,

@@ -208,7 +208,7 @@ func (n *Node) wireMembers(t *tools, s *stock, turn int) (err error) {
 		announce:  n.announce, inAWhile: n.roster.TellStart, hasLeft: make(chan struct{}),
 	}
 	n.clocks = clocks.New(clocks.Surroundings{
-		Clock: t.clock, Gone: n.people.Evicted, Label: n.people.label, Chain: s.wallet.Chain,
+		Clock: t.clock, Peers: peers{n.contacts}, Gone: n.people.Evicted, Label: n.people.label, Chain: s.wallet.Chain,
 	})
 	return nil
 }

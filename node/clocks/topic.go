@@ -1,5 +1,5 @@
 // Package clocks compares this node's wall clock with those of its partners, as they tell
-// them on contact, and finds whose is wrong.
+// them on contact and when they were set, and finds whose is wrong.
 //
 // Promises: nothing is decided by them but that a clock which is wrong ends nobody's certificate for what the user has
 // taken; they are for people. One partner, or a few, prove nothing against this clock: only what most say.
@@ -32,12 +32,21 @@ const (
 	clockWrong = trust.ClockSkew / 2
 )
 
+// lookEvery is how often a node looks whether its own clock was set.
+const lookEvery = time.Minute
+
 // born is when the machine started by a wall clock that says wall now: it moves
 // only when somebody sets that clock.
 func born(wall time.Time, now moment.Now) time.Time { return wall.Add(-now.Boot).Round(0) }
 
 // Clock reads this node's clocks.
 type Clock interface{ Now() moment.Now }
+
+// Peers are the connected partners.
+type Peers interface {
+	UpPeers() []workflow.PartnerID
+	Transmit(p workflow.PartnerID, m *wire.Message)
+}
 
 // Findings are what is told of a check: that all is well, that something is odd, or that
 // it is wrong, and how to mend it.
@@ -50,6 +59,7 @@ type Findings interface {
 // Surroundings are what this topic needs of the rest of a node.
 type Surroundings struct {
 	Clock Clock
+	Peers Peers
 	// Gone reports whether a partner was evicted or left for good: its clock says nothing any more.
 	Gone func(workflow.PartnerID) bool
 	// Label is what people call a partner in a sentence.
@@ -62,6 +72,7 @@ type Surroundings struct {
 type Topic struct {
 	in   Surroundings
 	born time.Time // by the wall clock when the node started
+	told time.Time // born, by the wall clock when it was told to all last; only Tick uses it
 
 	mu sync.Mutex                       // guards of
 	of map[workflow.PartnerID]time.Time // born, by the partners' wall clocks
@@ -70,7 +81,8 @@ type Topic struct {
 // New begins with this node's clock as it is.
 func New(in Surroundings) *Topic {
 	now := in.Clock.Now()
-	return &Topic{in: in, born: born(now.Wall, now), of: map[workflow.PartnerID]time.Time{}}
+	b := born(now.Wall, now)
+	return &Topic{in: in, born: b, told: b, of: map[workflow.PartnerID]time.Time{}}
 }
 
 // Greet tells this node's wall clock.
@@ -78,8 +90,19 @@ func (k *Topic) Greet(_ workflow.PartnerID, m *wire.Message) {
 	m.Wall = k.in.Clock.Now().Wall.UnixMilli()
 }
 
-// Tick: nothing is ever due.
-func (k *Topic) Tick(moment.Now) time.Duration { return moment.Never }
+// Tick tells all again once this wall clock was set: what they heard on contact may be from before a time service set it,
+// and would prove theirs wrong.
+func (k *Topic) Tick(now moment.Now) time.Duration {
+	b := born(now.Wall, now)
+	if b.Sub(k.told).Abs() < clockOff {
+		return lookEvery
+	}
+	k.told = b
+	for _, p := range k.in.Peers.UpPeers() {
+		k.in.Peers.Transmit(p, &wire.Message{Wall: now.Wall.UnixMilli()})
+	}
+	return lookEvery
+}
 
 // Take notes a partner's wall clock.
 func (k *Topic) Take(from workflow.PartnerID, m *wire.Message) {

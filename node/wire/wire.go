@@ -100,7 +100,7 @@ type Message struct {
 	// Renewal is the receiver's own certificate chain, issued again.
 	Renewal []byte `cbor:"11,keyasint,omitempty"`
 	// Wall is the sender's wall clock in ms since 1970, to find clocks that are
-	// wrong; nothing is decided by it.
+	// wrong (node/clocks).
 	Wall int64 `cbor:"12,keyasint,omitempty"`
 	// Reports tell the coordinator of instances in which the sender takes part.
 	Reports []Report `cbor:"13,keyasint,omitempty"`

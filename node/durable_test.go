@@ -47,7 +47,11 @@ func TestInstanceWhoseFirstTaskIsElsewhere(t *testing.T) {
 // Frames are lost, connections break, disks are slow, nodes crash: with any
 // seed nothing is told before it is durable, and all ends well.
 func TestNothingIsToldBeforeItIsDurable(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { stormy(t, rand.New(rand.NewPCG(seed, 0))) })
 		})

@@ -117,7 +117,7 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	case x.TakenBy != "":
 		stands = oneLine(x.TakenBy) + " has it"
 	case x.Over:
-		stands = "nobody can take it any more"
+		stands = "you cannot take it any more"
 	}
 	fmt.Fprintf(w, "%s (%s) of %s %s, at %s\n", x.Task, stands, x.Workflow, u.id(x.Instance), x.Partner)
 	for _, line := range []string{x.Label, x.Subject, s.Doc} {

@@ -128,8 +128,8 @@ type Item struct {
 	Subject string `json:"subject,omitempty"`
 	// Holder is the user who has it; nil: nobody. Partner is who gives it out.
 	Holder *string `json:"holder"`
-	// TakenBy is somebody else who has it, or for whom it is kept (KeptUntil), and Over says that nobody can take it
-	// any more: of an item that is looked at by itself, as lists leave such out.
+	// TakenBy is somebody else who has it, or for whom it is kept (KeptUntil), and Over says that the user cannot take it
+	// any more, as nobody can or as the user may not: of an item that is looked at by itself, as lists leave such out.
 	TakenBy string `json:"taken_by,omitempty"`
 	Over    bool   `json:"over,omitempty"`
 	// LeaseUntil is till when whoever has it has it: others may take it then. Of a lock that counts an absence that the

@@ -386,6 +386,15 @@ func TestAccessible(t *testing.T) {
 							t.Errorf("%s, %s, dark %v, %s: %s", size.name, l.code, dark, path, f)
 						}
 					}
+					b.visit(s.URL + on.paths[0])
+					b.eval(`document.querySelectorAll("button").forEach((x) => x.setAttribute("aria-busy", "true"))`, nil)
+					found, err := b.axeHere(axe)
+					if err != nil {
+						t.Logf("while forms are sent: %v", err)
+					}
+					for _, f := range found {
+						t.Errorf("%s, %s, dark %v, while forms are sent: %s", size.name, l.code, dark, f)
+					}
 				}
 			}
 		}

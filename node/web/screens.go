@@ -35,13 +35,20 @@ func (p *Page) mesh(ctx context.Context, _ *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	var expired []string
+	for _, x := range partners {
+		if x.State == "expired" {
+			expired = append(expired, x.Name)
+		}
+	}
 	return view{template: "mesh", title: "nav.mesh", live: true, data: struct {
 		Status      *api.Status
+		Expired     []string // names of partners
 		Partners    []api.Partner
 		Coordinator *api.Coordinator
 		Electorate  *api.Electorate
 		Installable bool // the page may be put among a device's programs
-	}{st, partners, c, e, httpapi.LANWords(ctx) == ""}}, nil
+	}{st, expired, partners, c, e, httpapi.LANWords(ctx) == ""}}, nil
 }
 
 // instance answers: where does it stand, and why is its work where it is?

@@ -34,7 +34,7 @@ type Row struct {
 	// and Joint whether that was together with items of other holders. Zero: not, or its holder does not say.
 	Word  worklist.ID `json:"word,omitzero"`
 	Joint bool        `json:"joint,omitempty"`
-	// Other is somebody else who has it. Over: nobody can take it any more.
+	// Other is somebody else who has it. Over: nobody can take it any more, or at least the person may not.
 	Other worklist.User `json:"other,omitempty"`
 	// Held is by which grant somebody has it, the person or another; zero: nobody has.
 	Held worklist.ID `json:"held"`

@@ -60,31 +60,30 @@ func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // write prints the table; indent goes before each line.
 func (t *table) write(u *ui, w io.Writer, indent string) {
-	widths := make([]int, len(t.head))
-	for _, row := range append([][]string{t.head}, t.rows...) {
+	widths, rows := make([]int, len(t.head)), append([][]string{t.head}, t.rows...)
+	for n, row := range rows {
+		rows[n] = make([]string, len(row))
 		for i, c := range row {
-			widths[i] = max(widths[i], plain.Width(oneLine(c)))
+			rows[n][i] = oneLine(c)
+			widths[i] = max(widths[i], plain.Width(rows[n][i]))
 		}
 	}
-	line := func(row []string, st func(i int) style) {
+	for n, row := range rows {
 		var b strings.Builder
 		for i, c := range row {
-			c = oneLine(c)
-			b.WriteString(u.paint(st(i), c))
+			st := unstyled
+			switch {
+			case n == 0:
+				st = bold
+			case i == t.states-1:
+				st = styleOf(c)
+			}
+			b.WriteString(u.paint(st, c))
 			if i < len(row)-1 {
 				b.WriteString(strings.Repeat(" ", widths[i]-plain.Width(c)+2))
 			}
 		}
 		fmt.Fprintln(w, strings.TrimRight(indent+b.String(), " "))
-	}
-	line(t.head, func(int) style { return bold })
-	for _, row := range t.rows {
-		line(row, func(i int) style {
-			if i == t.states-1 {
-				return styleOf(row[i])
-			}
-			return unstyled
-		})
 	}
 }
 
@@ -97,6 +96,9 @@ var utcTime = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\b`)
 // localTimes gives the moments in a text as clock gives them, so that people read
 // one zone everywhere.
 func localTimes(s string) string {
+	if !strings.Contains(s, "Z") { // most of a long table
+		return s
+	}
 	return utcTime.ReplaceAllStringFunc(s, func(text string) string {
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {

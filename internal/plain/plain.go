@@ -23,9 +23,12 @@ import (
 // out, and so are joiners where they join no letters. Text(Text(s)) is Text(s).
 func Text(s string) string { return replace(s, "\n\t", show) }
 
+// lineBreaks makes spaces of line breaks and tabs.
+var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
+
 // Line is Text in one line: line breaks and tabs become spaces.
 func Line(s string) string {
-	s = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s)
+	s = lineBreaks.Replace(s)
 	return replace(s, "", show)
 }
 

@@ -49,6 +49,9 @@ func CutBytes(s string, n int) string {
 }
 
 func runeWidth(r rune) int {
+	if r < utf8.RuneSelf { // most are: the tables take a while
+		return 1
+	}
 	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
 		return 0
 	}

@@ -42,9 +42,13 @@ func (m *Machine) Failures() (out []Failure) {
 			if r == nil {
 				continue
 			}
+			why := a.WhyFailed(r)
+			if a == sl.Current && sl.State == workflow.Failed && m.goesOnHere(sl) {
+				why = worklist.GoesOnHere + why
+			}
 			out = append(out, Failure{
 				Item: state.ItemOf(a.ID), Task: a.Task.Name, By: worklist.ID(r.At.ID), At: r.At.Fact.At,
-				Reason: a.WhyFailed(r),
+				Reason: why,
 				Asks:   s.Unhandled(a) && !s.Answered(sl),
 			})
 		}

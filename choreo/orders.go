@@ -628,7 +628,7 @@ func (d *decision) changePolicy(c *fact.Claim, x worklist.Notify, p worklist.Per
 		return Claimed{Already: true}, nil
 	case !d.peopled:
 		return Claimed{}, fmt.Errorf("%w: the workflow has no task of people that could be offered", state.ErrNotNow)
-	case !goesOnIn(overall):
+	case !d.Cancellable(): // what has failed only as others presume may still be offered
 		return Claimed{}, fmt.Errorf("%w: the instance is %s already", state.ErrNotNow, overall)
 	}
 	if n := len(d.state.People().Of[state.OfInstance(x)]); n >= 2*fact.MaxClaims {

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -366,5 +367,45 @@ partitions:
 		if in := tm.show("base", id); in.State != workflow.InstanceSucceeded {
 			t.Errorf("in the end it is %s", in.State)
 		}
+	})
+}
+
+// What others presume to have failed, and goes on here, is told so to whoever answers for it, who may still say to whom
+// it is offered.
+func TestWhatGoesOnIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base", "boat")
+		tm.add("boat", `
+workflow: rescue
+tasks:
+  search: {type: manual}
+  report: {after: search}
+partitions:
+  sea:  {tasks: [search], partner: boat}
+  land: {tasks: [report], partner: base}
+`)
+		id := tm.begin("boat", "rescue", nil)
+		pass(time.Second)
+		tm.disconnect("base", "boat")
+		pass(time.Hour)
+		tm.connect("base", "boat")
+		pass(time.Minute)
+		tm.wantMessages("boat", "boat", "*rescue started: it has started",
+			"*rescue failed: report has failed: expired", // which boat presumed of base
+			"*rescue failed: others presume that search has failed, and it goes on here: expired",
+			"*rescue ended: it has ended as others presume (failed), and goes on here")
+		if _, err := tm.p["boat"].api.ChangeNotify(t.Context(), api.NotifyRequest{ID: id, Policy: "fewest-assigned 1"}); err != nil {
+			t.Errorf("to whom it is offered: %v", err)
+		}
+		item := tm.items("boat", "boat")[0].ID
+		if err := cmp.Or(tm.claim("boat", "boat", api.ClaimSelect, item), tm.hand("boat", "boat", item, nil)); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		tm.wantMessages("boat", "boat", "*rescue started: it has started", "*rescue ended: it has ended: succeeded")
+		wantCode(t, func() error {
+			_, err := tm.p["boat"].api.ChangeNotify(t.Context(), api.NotifyRequest{ID: id, Policy: "all"})
+			return err
+		}(), api.Refused, "the instance is succeeded already")
 	})
 }

@@ -99,7 +99,7 @@ func (b *Board) Messages(u User, now Moment) (out []Message, next time.Duration)
 		out = append(out, b.source().Began(b.course.Started))
 	}
 	if answers && !b.course.Ended.IsZero() {
-		out = append(out, b.source().Finished(b.course.Ended, b.course.State, 0))
+		out = append(out, b.source().Finished(b.course.Ended, b.course.State, 0, false))
 	}
 	for _, it := range b.items {
 		b.steps++
@@ -145,9 +145,14 @@ func (s Source) Began(at time.Time) Message {
 	return s.Message(Started, Item{}, "", at, "it has started")
 }
 
-// Finished is the message that it has ended; round tells its ends apart.
-func (s Source) Finished(at time.Time, state workflow.InstanceState, round int) Message {
-	m := s.Message(Ended, Item{}, "", at, "it has ended: "+string(state))
+// Finished is the message that it has ended; round tells its ends apart. goesOn: that is so only as others presume of
+// what goes on here.
+func (s Source) Finished(at time.Time, state workflow.InstanceState, round int, goesOn bool) Message {
+	text := "it has ended: " + string(state)
+	if goesOn {
+		text = fmt.Sprintf("it has ended as others presume (%s), and goes on here", state)
+	}
+	m := s.Message(Ended, Item{}, "", at, text)
 	m.ID.Round = fmt.Sprintf("%s %d", state, round)
 	return m
 }
@@ -161,6 +166,9 @@ func (s Source) Untaken(by workflow.PartnerID, why string, at time.Time, text st
 
 // WrongState begins the reason of what interrupts an instance although its task succeeded: the state that it brought.
 const WrongState = "the instance is interrupted by its state: "
+
+// GoesOnHere begins the reason of what others presume to have failed, where its holder goes on with it.
+const GoesOnHere = "it goes on here all the same: "
 
 // leftOut begins the reason of the end of a task that somebody ordered to leave out.
 const leftOut = "left out by order: "
@@ -176,6 +184,9 @@ func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reas
 	}
 	if why, wrong := strings.CutPrefix(reason, WrongState); wrong {
 		text = fmt.Sprintf("%s brought a state that interrupts the instance: %s", task, why)
+	}
+	if why, goesOn := strings.CutPrefix(reason, GoesOnHere); goesOn {
+		text = fmt.Sprintf("others presume that %s has failed, and it goes on here: %s", task, why)
 	}
 	m := s.Message(TaskFailed, i, task, at, text)
 	m.ID.By, m.Asks = by, asks

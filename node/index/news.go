@@ -137,7 +137,7 @@ func (n News) Messages(id workflow.InstanceID, sum Summary) (out []worklist.Mess
 		out = append(out, v.Message(id, sum))
 	}
 	if sum.Ended > 0 {
-		out = append(out, of.Finished(wire.AtMilli(sum.Ended), sum.State, n.Round))
+		out = append(out, of.Finished(wire.AtMilli(sum.Ended), sum.State, n.Round, sum.goesOn()))
 	}
 	return out
 }

@@ -118,6 +118,11 @@ func ReadNeeds(s string) []api.Need {
 	return needs
 }
 
+// goesOn reports whether tasks are ready or run here that others presume to have failed.
+func (s Summary) goesOn() bool {
+	return s.Needs != "" && slices.ContainsFunc(ReadNeeds(s.Needs), func(n api.Need) bool { return n.Kind == api.NeedGoesOn })
+}
+
 // ReadHolders are the Holders that a summary has.
 func ReadHolders(s string) (out []workflow.PartnerID) {
 	for p := range strings.FieldsSeq(s) {

@@ -97,9 +97,12 @@ type wardTeam struct {
 }
 
 // aWard is a mesh in which bia is at the tablet and ana at base.
-func aWard(t *testing.T, others ...string) *wardTeam {
+func aWard(t *testing.T, others ...string) *wardTeam { return aWardOf(t, nil, others...) }
+
+// aWardOf is aWard with other settings.
+func aWardOf(t *testing.T, adjust func(*configs.Config), others ...string) *wardTeam {
 	root, stores := t.TempDir(), map[workflow.PartnerID]*files.Store{}
-	tm := newTeamWith(t, nil, func(p *node.Parts) {
+	tm := newTeamWith(t, adjust, func(p *node.Parts) {
 		content, err := files.Open(filepath.Join(root, string(p.Member.ID())), files.Options{Limit: 64 << 20})
 		if err != nil {
 			t.Fatal(err)

@@ -91,6 +91,7 @@ type proof interface {
 type contents interface {
 	Concerns(*workflow.Definition) bool
 	FetchAhead(*filing.Held)
+	Alone(*filing.Held) []index.Alone
 }
 
 // rebirth is what follows where this node's store lacks what it has said.

@@ -342,9 +342,15 @@ func (x hearing) administers(h workflow.Hash) bool {
 	return err == nil && def.Def.Administrators != "" && slices.Contains(x.roles, def.Def.Administrators)
 }
 
-// noteNews notes with the end of an instance what people are told of it, unless that is noted.
+// noteNews notes with the end of an instance what people are told of it, and which files are only here, unless that is
+// noted.
 func (s *shard) noteNews(h *held, b *batch) {
 	n := newsOf(h, s.n.people.name, s.n.partners.Called)
+	for _, x := range s.n.filing.Alone(h.filed()) {
+		if len(x.Readers) > 0 || !over(h.sum.State) { // else it waits for nobody
+			n.Alone = append(n.Alone, x)
+		}
+	}
 	if s.n.index.Noted(h.id, n) {
 		return
 	}

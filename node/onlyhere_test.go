@@ -165,6 +165,113 @@ func TestAFileOfTheHolderIsOnlyHereUntilItIsFetched(t *testing.T) {
 	})
 }
 
+// keepsake has the tablet give a file that no task reads, so that nobody fetches it by itself.
+const keepsake = `
+workflow: keepsake
+data: {pic: {type: file}}
+tasks:
+  look: {type: manual, out: [pic]}
+  rest: {type: manual, after: look}
+partitions: {road: {tasks: [look], partner: tablet}, home: {tasks: [rest], partner: PARTNER}}
+`
+
+// keepsakeOf has somebody start keepsake, bia give the file at the tablet, and its last task be done at a partner. All
+// know then that it has ended.
+func (tm *team) keepsakeOf(starter, partner string) (id string) {
+	tm.t.Helper()
+	tm.add(starter, strings.Replace(keepsake, "PARTNER", partner, 1))
+	st, err := tm.p[starter].api.Start(tm.t.Context(), api.StartRequest{Workflow: "keepsake"})
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	pass(time.Second)
+	item := tm.itemIn("tablet", "bia", st.ID)
+	if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+		tm.t.Fatal(err)
+	}
+	tm.handFile("tablet", "bia", item, "a wound")
+	pass(time.Minute)
+	if box, err := tm.p["tablet"].api.Outbox(tm.t.Context(), ""); err != nil || len(box) != 1 {
+		tm.t.Errorf("before the end the outbox has %+v, %v", box, err)
+	}
+	tm.finish(partner, st.ID, "rest")
+	pass(time.Minute)
+	if in := tm.show("tablet", st.ID); in.State != workflow.InstanceSucceeded {
+		tm.t.Fatalf("the instance is %s", in.State)
+	}
+	return st.ID
+}
+
+// restartAlone has a node be killed, and start again out of reach of all others.
+func (tm *team) restartAlone(at string) {
+	tm.p[at].crash()
+	tm.p[at].start()
+	pass(time.Minute)
+}
+
+// A file that was handed in at a node is said to be only there also when its instance has ended, and after a restart,
+// until somebody has fetched it who may read it.
+func TestAFileOfAnEndedInstanceIsOnlyHereUntilItIsFetched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		id := tm.keepsakeOf("base", "base")
+		tm.wantAlone("tablet", "base")
+		tm.restartAlone("tablet")
+		tm.wantAlone("tablet", "base")
+		tm.connect("base", "tablet")
+		pass(10 * time.Minute)
+		tm.wantAlone("tablet", "base")
+		box, err := tm.p["tablet"].api.Outbox(t.Context(), "")
+		if err != nil || len(box) != 1 || box[0].Instance != id || box[0].Workflow != "keepsake" || !box[0].HeldHere ||
+			box[0].Alone || box[0].User != "bia" || box[0].Since.IsZero() {
+			t.Errorf("the outbox has %+v, %v", box, err)
+		}
+		_, r, err := tm.p["base"].api.File(t.Context(), id, "pic")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		tm.wantAlone("tablet")
+		tm.restartAlone("tablet")
+		tm.wantAlone("tablet")
+	})
+}
+
+// Where the only other that may read a file of an ended instance is gone for good, it waits for nobody any more. Nor does
+// one that nobody else may read.
+func TestAFileOfAnEndedInstanceWaitsForNobodyWhoIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t, "van")
+		tm.keepsakeOf("van", "van")
+		tm.wantAlone("tablet", "van")
+		tm.expel("base", "van")
+		pass(time.Minute)
+		tm.wantAlone("tablet")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t)
+		tm.keepsakeOf("tablet", "base") // who started it may read it
+		tm.wantAlone("tablet")
+	})
+}
+
+// With the facts of an ended instance it is forgotten, too, which of its files are only here: they go as well.
+func TestAFileOfWhatIsGivenUpIsNotOnlyHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWardOf(t, keeping(time.Hour))
+		id := tm.keepsakeOf("base", "base")
+		tm.wantAlone("tablet", "base")
+		pass(2 * time.Hour)
+		if n := tm.p["tablet"].entries('f', id); n > 0 {
+			t.Fatalf("the tablet has %d entries of its facts still", n)
+		}
+		tm.wantAlone("tablet")
+	})
+}
+
 // Of a content that its holder has already, as it was given there as well, nobody fetches anything: the holder is
 // asked.
 func TestAFileThatItsHolderHasAlreadyIsNotOnlyHere(t *testing.T) {

@@ -307,10 +307,10 @@ func (s *shard) decide(h *held, b *batch) {
 			s.ended = true
 		}
 		h.sum = sum
-		b.writes = append(b.writes, kv.Write{Key: index.Key(id), Value: encode(sum)})
 		if sum.Ended != 0 {
-			s.noteNews(h, b)
+			s.noteNews(h, b) // before the summary, by which it need not be in memory after a start
 		}
+		b.writes = append(b.writes, kv.Write{Key: index.Key(id), Value: encode(sum)})
 	}
 	if r.Waits != nil {
 		b.writes = append(b.writes, s.waitsWrite(id, *r.Waits))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
@@ -56,38 +57,74 @@ func (k peoplesItems) unshared(ctx context.Context) ([]api.Undelivered, error) {
 
 // filesAlone are the files that were given here with people's tasks of instances that are here, and that no other
 // partner that may read them has. Of an instance that has ended, and in which nobody else may, nothing waits any more.
+// What is not in memory has ended, and its files were noted then (shard.noteNews): it is not read for this.
 func (k peoplesItems) filesAlone(ctx context.Context) ([]api.Undelivered, error) {
-	mine := func(h *held) bool { return h.m.Definition().ForPeople() && k.filing.Concerns(h.m.Definition()) }
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out []api.Undelivered) {
-		s.only(mine, func(id workflow.InstanceID, h *held) {
+		s.only(func(h *held) bool { return k.filing.Concerns(h.m.Definition()) }, func(id workflow.InstanceID, h *held) {
 			def := h.m.Definition()
 			for _, x := range k.filing.Alone(h.filed()) {
-				f, err := workflow.ParseFile(x.File)
-				if err != nil {
-					continue
+				u, waits := k.fileAlone(id, x, over(h.m.Overall()))
+				if waits {
+					u.Label, u.Workflow, u.WorkflowLabel = def.LabelOf(x.Task), string(def.Name), def.Label
+					u.Subject = h.subject()
+					out = append(out, u)
 				}
-				readers := k.filing.WouldRead(h.filed(), x.Item, f, k.people.GoneForGood)
-				if len(readers) == 0 && over(h.m.Overall()) {
-					continue
-				}
-				waits := []string{}
-				for _, p := range readers {
-					waits = append(waits, k.people.name(p))
-				}
-				u := worklists.FileAlone(x.Item, f)
-				u.Instance, u.Task, u.Label = id.String(), string(x.Task.Name), x.Task.Label
-				u.Workflow, u.WorkflowLabel, u.Subject = string(def.Name), def.Label, h.subject()
-				u.Since, u.WaitsFor, u.Alone = time.UnixMilli(x.Time).UTC(), waits, len(waits) == 0
-				u.User, u.HeldHere = k.people.name(k.member.ID()), true
-				if x.User != "" {
-					u.User = k.partners.Called(x.User)
-				}
-				out = append(out, u)
 			}
 		})
+		unloaded := func(id workflow.InstanceID) bool { return k.crew.shardOf(id) == s && s.held[id] == nil }
+		for _, l := range k.index.Alone(unloaded) {
+			out = append(out, k.endedAlone(l)...)
+		}
 		return out
 	})
 	return slices.Concat(found...), err
+}
+
+// endedAlone is filesAlone of an instance that has ended, by what was noted.
+func (k peoplesItems) endedAlone(l index.Lone) (out []api.Undelivered) {
+	left := slices.DeleteFunc(slices.Clone(l.Files), func(x index.Alone) bool {
+		f, err := workflow.ParseFile(x.File)
+		return err != nil || k.filing.Elsewhere(f)
+	})
+	if len(left) == 0 {
+		k.index.Fetched(l.ID)
+	}
+	for _, x := range left {
+		u, waits := k.fileAlone(l.ID, x, over(l.Sum.State))
+		if !waits {
+			continue
+		}
+		u.Workflow, u.WorkflowLabel = string(l.Sum.Workflow), k.definitions.Label(l.Sum.Definition)
+		u.Subject = l.Sum.Subject
+		if def, err := k.definitions.Get(l.Sum.Definition); err == nil {
+			u.Label = def.Def.LabelOf(x.Task)
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// fileAlone is a file that is only here, for the outbox. waits is false where its content is not here, or the instance
+// is over and nobody is left who may read it.
+func (k peoplesItems) fileAlone(
+	id workflow.InstanceID, x index.Alone, ended bool,
+) (u api.Undelivered, waits bool) {
+	f, err := workflow.ParseFile(x.File)
+	readers := slices.DeleteFunc(slices.Clone(x.Readers), k.people.GoneForGood)
+	if err != nil || !k.filing.Has(f) || ended && len(readers) == 0 {
+		return u, false
+	}
+	u = worklists.FileAlone(x.Item, f)
+	u.Instance, u.Task, u.Since, u.HeldHere = id.String(), string(x.Task), time.UnixMilli(x.At).UTC(), true
+	u.WaitsFor, u.Alone = []string{}, len(readers) == 0
+	for _, p := range readers {
+		u.WaitsFor = append(u.WaitsFor, k.people.name(p))
+	}
+	u.User = k.people.name(k.member.ID())
+	if x.User != "" {
+		u.User = k.partners.Called(x.User)
+	}
+	return u, true
 }
 
 // filesLost says which files among the data of instances nobody has any more, as far as this node looks after them.

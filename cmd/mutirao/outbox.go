@@ -31,7 +31,7 @@ that this node holds: what counts here already, but is known to no other partner
 takes part; any of them takes it, as soon as it can be reached. Where no other partner
 takes part it is only here, and listed until the instance has ended. Of a file that was
 handed in with a result: while no other partner that may read it has fetched it, so that
-it is only here.
+it is only here, also when the instance has ended.
 
 Of what does not count and is kept by the partner, standard error has the command by
 which who decides about the instance adopts it, to be copied.

@@ -7,9 +7,9 @@ import (
 	"io"
 	"slices"
 
-	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
+	"github.com/mutirao-mesh/mutirao/node/index"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -71,6 +71,9 @@ func (k *Desk) OnlyHere(f workflow.File) bool {
 	return k.Has(f) && !k.Files.Elsewhere(f)
 }
 
+// Elsewhere reports whether a partner has said that it has all of a file.
+func (k *Desk) Elsewhere(f workflow.File) bool { return k.Files != nil && k.Files.Elsewhere(f) }
+
 // Got notes that a partner says that it has all of a file.
 func (k *Desk) Got(f workflow.File, by workflow.PartnerID) {
 	if k.Files != nil {
@@ -79,24 +82,24 @@ func (k *Desk) Got(f workflow.File, by workflow.PartnerID) {
 }
 
 // Alone are the files that people gave at this node with tasks of an instance, and that are with no other partner yet.
-func (k *Desk) Alone(h *Held) (out []choreo.Handed) {
-	if !k.Concerns(h.Def) {
+func (k *Desk) Alone(h *Held) (out []index.Alone) {
+	if !h.Def.ForPeople() || !k.Concerns(h.Def) {
 		return nil
 	}
 	for _, x := range h.M.HandedHere() {
 		if f, err := workflow.ParseFile(x.File); err == nil && k.FileOnlyHere(h, x.Item, f) {
-			out = append(out, x)
+			out = append(out, index.Alone{
+				Item: x.Item, File: x.File, Task: x.Task.Name, User: x.User, At: x.Time, Readers: k.readers(h, x.Item, f),
+			})
 		}
 	}
 	return out
 }
 
-// WouldRead are the other partners that take part in an instance and may read a file, but those that are gone for good.
-func (k *Desk) WouldRead(
-	h *Held, item workflow.DataName, f workflow.File, gone func(workflow.PartnerID) bool,
-) (out []workflow.PartnerID) {
+// readers are the other partners that take part in an instance and may read a file.
+func (k *Desk) readers(h *Held, item workflow.DataName, f workflow.File) (out []workflow.PartnerID) {
 	for _, p := range h.M.Participants() {
-		if p != k.Self && !gone(p) && k.mayRead(h, p, "", item, f) == nil {
+		if p != k.Self && k.mayRead(h, p, "", item, f) == nil {
 			out = append(out, p)
 		}
 	}

@@ -18,6 +18,7 @@ type List struct {
 	all   map[workflow.InstanceID]Summary
 	aside map[workflow.InstanceID]SetAside // in quarantine; what is known of them is in all
 	news  map[workflow.InstanceID]News     // of those that have ended
+	alone map[workflow.InstanceID]bool     // those in whose news there are files that may be only here
 	// personal are those in whose news there is something for a user whoever answers for it.
 	personal map[worklist.User]map[workflow.InstanceID]bool
 	charged  charged
@@ -36,7 +37,7 @@ type List struct {
 func New() *List {
 	return &List{
 		all: map[workflow.InstanceID]Summary{}, aside: map[workflow.InstanceID]SetAside{},
-		news: map[workflow.InstanceID]News{}, personal: map[worklist.User]map[workflow.InstanceID]bool{}, charged: charged{}, tally: newTally(), roll: newRoll(),
+		news: map[workflow.InstanceID]News{}, alone: map[workflow.InstanceID]bool{}, personal: map[worklist.User]map[workflow.InstanceID]bool{}, charged: charged{}, tally: newTally(), roll: newRoll(),
 		digests: map[workflow.PartnerID]closings.Digest{},
 		parts:   map[workflow.InstanceID]map[workflow.InstanceID]bool{}, under: map[errandOf]int{},
 	}

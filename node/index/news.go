@@ -21,7 +21,11 @@ type News struct {
 	Failed      []Failure
 	Unneeded    []Unneeded
 	Vain        []Vain
+	Alone       []Alone
 }
+
+// newsFields are how many of them are stored; versions before 2026-12-01 stored one less, the last.
+const newsFields = 6
 
 // newsBefore is how versions before 2026-11-30 wrote it, and newsLongBefore those before 2026-11-29.
 type newsBefore struct {
@@ -51,6 +55,10 @@ type newsLongBefore struct {
 }
 
 func readNews(b []byte) (n News, err error) {
+	var fields []codec.Raw
+	if codec.Decode(b, &fields) == nil && len(fields) == newsFields-1 {
+		b = codec.Encode(append(fields, codec.Encode([]Alone{})))
+	}
 	if err = codec.Decode(b, &n); err == nil {
 		return n, nil
 	}
@@ -173,6 +181,9 @@ func (x *List) Tell(id workflow.InstanceID, n News) {
 	x.uncharge(id)
 	x.untell(id)
 	x.news[id] = n
+	if len(n.Alone) > 0 {
+		x.alone[id] = true
+	}
 	x.charge(id)
 	for _, u := range n.persons() {
 		if x.personal[u] == nil {
@@ -201,6 +212,7 @@ func (x *List) untell(id workflow.InstanceID) {
 		}
 	}
 	delete(x.news, id)
+	delete(x.alone, id)
 }
 
 // Personal gives what a person is told of ended instances, but for some, and who began each: of items that the person
@@ -258,7 +270,8 @@ func (x *List) Noted(id workflow.InstanceID, n News) bool {
 	defer x.mu.Unlock()
 	was, noted := x.news[id]
 	return noted && was.Responsible == n.Responsible && was.Round == n.Round && slices.Equal(was.Failed, n.Failed) &&
-		slices.Equal(was.Unneeded, n.Unneeded) && slices.Equal(was.Vain, n.Vain)
+		slices.Equal(was.Unneeded, n.Unneeded) && slices.Equal(was.Vain, n.Vain) &&
+		slices.EqualFunc(was.Alone, n.Alone, Alone.equal)
 }
 
 // NewsOf is what is noted of an instance that has ended.

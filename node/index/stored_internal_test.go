@@ -6,6 +6,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/codec"
 	"github.com/mutirao-mesh/mutirao/node/codec/codectest"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 // What is stored can be read back, whatever the texts in it are.
@@ -52,5 +53,46 @@ func TestNewsOfBeforeAreRead(t *testing.T) {
 	n, err = readNews(codec.Encode(newsLongBefore{Responsible: "ana", Round: 2, Failed: failed}))
 	if err != nil || n.Responsible != "ana" || n.Failed[0] != failed[0] || len(n.Unneeded) > 0 {
 		t.Errorf("of long before %+v, %v", n, err)
+	}
+}
+
+// What a version before this one noted, which did not say which files are only here, is read.
+func TestNewsWithoutFilesAreRead(t *testing.T) {
+	is := News{Responsible: "ana", Vain: []Vain{{Slot: "go"}}, Alone: []Alone{{Item: "pic", Readers: []workflow.PartnerID{"base"}}}}
+	var fields []codec.Raw
+	if err := codec.Decode(codec.Encode(is), &fields); err != nil || len(fields) != newsFields {
+		t.Fatalf("%d fields are stored, %v", len(fields), err)
+	}
+	n, err := readNews(codec.Encode(fields[:newsFields-1]))
+	if err != nil || n.Responsible != "ana" || len(n.Vain) != 1 || len(n.Alone) > 0 {
+		t.Errorf("of before %+v, %v", n, err)
+	}
+	if n, err = readNews(codec.Encode(is)); err != nil || len(n.Alone) != 1 || !n.Alone[0].equal(is.Alone[0]) {
+		t.Errorf("of now %+v, %v", n, err)
+	}
+}
+
+// Whoever asks which files are only here looks at the instances that have some, and at none that was found to have none.
+func TestOnlyWhatHasFilesAloneIsLookedAt(t *testing.T) {
+	x, alone := New(), []Alone{{Item: "pic"}}
+	for n := range 1000 {
+		id := workflow.InstanceID{byte(n >> 8), byte(n)}
+		x.Put(id, Summary{State: workflow.InstanceSucceeded, Ended: 1})
+		x.Tell(id, News{})
+	}
+	of, other, gone := workflow.InstanceID{0, 1}, workflow.InstanceID{0, 2}, workflow.InstanceID{0, 3}
+	for _, id := range []workflow.InstanceID{of, other, gone} {
+		x.Tell(id, News{Alone: alone})
+	}
+	x.Fetched(other)
+	x.Drop(gone)
+	x.steps = 0
+	got := x.Alone(func(workflow.InstanceID) bool { return true })
+	if len(got) != 1 || got[0].ID != of || got[0].Sum.Ended != 1 || len(got[0].Files) != 1 || x.steps > 1 {
+		t.Errorf("found in %d steps: %+v", x.steps, got)
+	}
+	x.Tell(of, News{}) // they have been fetched
+	if got := x.Alone(func(workflow.InstanceID) bool { return true }); len(got) > 0 {
+		t.Errorf("afterwards there are %+v", got)
 	}
 }

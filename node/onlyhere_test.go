@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/configs"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/files"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -269,6 +270,29 @@ func TestAFileOfWhatIsGivenUpIsNotOnlyHere(t *testing.T) {
 			t.Fatalf("the tablet has %d entries of its facts still", n)
 		}
 		tm.wantAlone("tablet")
+	})
+}
+
+// Of a file whose giver has expired it is said that it may not come, as long as that one is away.
+func TestAFileOfWhoHasExpiredIsSaidNotToCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWardOf(t, func(c *configs.Config) { c.ConnectionTime = 20 * time.Second })
+		id := tm.keepsakeOf("base", "base")
+		wantGone := func(want ...string) {
+			t.Helper()
+			data, err := tm.p["base"].api.Data(t.Context(), id)
+			if err != nil || len(data) != 1 || data[0].File == nil || !slices.Equal(data[0].File.Gone, want) {
+				t.Errorf("base says %+v of %+v, %v; want %v", data[0].File, data, err, want)
+			}
+		}
+		wantGone()
+		tm.p["tablet"].crash()
+		pass(time.Minute)
+		wantGone("tablet")
+		tm.p["tablet"].start()
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		wantGone()
 	})
 }
 

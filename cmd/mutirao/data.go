@@ -79,6 +79,9 @@ func whereIs(f *api.File) string {
 	case len(f.OnlyFor) > 0:
 		return "not for this node: only " + strings.Join(f.OnlyFor, ", ") + " may read it"
 	}
+	if len(f.Gone) > 0 {
+		return "not here; given by " + strings.Join(f.Gone, ", ") + ", no longer active"
+	}
 	return "not here"
 }
 

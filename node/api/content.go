@@ -17,6 +17,9 @@ type File struct {
 	// OnlyFor are those who alone may read it, as its declaration names them (readers), where this node, or of an
 	// item whoever has it, is not among them and its content is not here: so it does not come.
 	OnlyFor []string `json:"only_for,omitempty"`
+	// Gone are those who gave it, by name, where none of them is active any more: they have expired, have left or were
+	// removed. Then it comes here only if another partner has it, or one of them is back.
+	Gone []string `json:"gone,omitempty"`
 }
 
 // DataItem is one of an instance's data as it is now.

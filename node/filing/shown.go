@@ -52,8 +52,22 @@ func (k *Desk) Describe(h *Held, item workflow.DataName, value string) *api.File
 	if _, _, waited := k.Files.Progress(h.M.Instance(), f); waited && out.OnlyFor == nil {
 		out.Waits = k.WaitsFor(h, item, f)
 	}
+	if !out.Here && out.Waits == "" {
+		out.Gone = k.gone(h.M.GivenBy(item, value))
+	}
 	out.OnlyHere = k.FileOnlyHere(h, item, f)
 	return out
+}
+
+// gone are the names of those who gave a file, if none of them is active any more.
+func (k *Desk) gone(by []workflow.PartnerID) (names []string) {
+	for _, p := range by {
+		if p == k.Self || !k.People.Gone(p) {
+			return nil
+		}
+		names = append(names, k.Partners.Called(worklist.User(p)))
+	}
+	return names
 }
 
 // FileOnlyHere reports whether the content of a file is here, was given at this node, and is with no other that may

@@ -146,6 +146,25 @@ func TestFilesOfAnItem(t *testing.T) {
 	}
 }
 
+// Of a file that nobody has who is there it is not said that it comes when somebody opens it.
+func TestAFileWhoseGiverIsGone(t *testing.T) {
+	f := brigade()
+	f.OnData = func(string) ([]api.DataItem, error) {
+		return []api.DataItem{{Name: "plan", Type: "file", Value: planOfHouse, File: &api.File{
+			Name: "photo.jpg", Size: 900, Value: planOfHouse, Gone: []string{"tech"},
+		}}}, nil
+	}
+	p := newPage(f)
+	for lang, want := range map[string]string{
+		"en":    "photo.jpg 900 B · given by tech, no longer active: it comes only if another partner has it",
+		"pt-BR": "photo.jpg 900 B · enviado por tech, fora de atividade: só vem se outro parceiro o tiver",
+	} {
+		if text := prose(get(t, p, "/instances/"+fireCall().ID, lang).Body.String()); !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q:\n%s", want, text)
+		}
+	}
+}
+
 // A photo goes along with the form, in a real browser, with JavaScript and without; what will not do in the form does
 // not cost sending the photo again.
 func TestAPhotoComesAlongInABrowser(t *testing.T) {

@@ -135,7 +135,7 @@ func (m mutant) run(t *testing.T, broken string) {
 		if err := os.WriteFile(overlay, described, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		which, tests := "./"+filepath.Dir(m.file), "Scenarios|AnyOrder|Stories|Leave|Hand|Advise"
+		which, tests := "./"+filepath.Dir(m.file), "Scenarios|AnyOrder|Stories|Leave|Hand|Advise|Units"
 		if of := ofNode[m.name]; of != "" {
 			which, tests = "../node", of
 		}

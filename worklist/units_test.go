@@ -1,0 +1,86 @@
+package worklist
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mutirao-mesh/mutirao/workflow"
+)
+
+// Who has the units of two keepers who gave away more than there is (rule 12): whoever has begun before others, then in
+// the order of the keepers' words, and last what is presumed to have failed. Who lacks a resource of an earlier partition
+// has none of a later one, unless it has begun; and what an attempt had, that has to which it was passed on.
+func TestUnitsAfterASplit(t *testing.T) {
+	const crane, truck = "crane", "truck"
+	type job struct {
+		name  string
+		holds []Resource
+		given []Resource // by a word of their keeper each, in the order of the jobs
+		begun bool
+		gone  bool // presumed to have failed
+		of    string
+	}
+	for _, c := range []struct {
+		what string
+		jobs []job
+		have []string // those that have all that they hold
+	}{
+		{"who was given it first has it", []job{
+			{name: "a", holds: []Resource{crane}, given: []Resource{crane}},
+			{name: "b", holds: []Resource{crane}, given: []Resource{crane}},
+		}, []string{"a"}},
+		{"who has begun has it before", []job{
+			{name: "a", holds: []Resource{crane}, given: []Resource{crane}},
+			{name: "b", holds: []Resource{crane}, given: []Resource{crane}, begun: true},
+		}, []string{"b"}},
+		{"what is presumed to have failed has it last, also if it has begun", []job{
+			{name: "a", holds: []Resource{crane}, given: []Resource{crane}, begun: true, gone: true},
+			{name: "b", holds: []Resource{crane}, given: []Resource{crane}},
+		}, []string{"b"}},
+		{"who lacks the crane has no truck", []job{
+			{name: "a", holds: []Resource{crane}, given: []Resource{crane}},
+			{name: "b", holds: []Resource{crane, truck}, given: []Resource{crane, truck}},
+			{name: "c", holds: []Resource{truck}, given: []Resource{truck}},
+		}, []string{"a", "c"}},
+		{"but who has begun keeps the truck", []job{
+			{name: "a", holds: []Resource{crane}, given: []Resource{crane}, begun: true},
+			{name: "b", holds: []Resource{crane, truck}, given: []Resource{crane, truck}, begun: true},
+			{name: "c", holds: []Resource{truck}, given: []Resource{truck}},
+		}, []string{"a"}},
+		{"what was passed on has what it had", []job{
+			{name: "a", holds: []Resource{crane}, given: []Resource{crane}},
+			{name: "b", holds: []Resource{crane}, of: "a"},
+		}, []string{"b"}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			b := New(Terms{}, func(ID, ID) bool { return true })
+			b.SetStore(Store{Name: crane, Capacity: 1, Partition: "depot", Keepers: []Keeping{{Partner: "d"}}})
+			b.SetStore(Store{Name: truck, Capacity: 1, Partition: "garage", Keepers: []Keeping{{Partner: "d"}}})
+			n := byte(0)
+			for _, j := range c.jobs {
+				p := Place{
+					Item: Item{Slot: workflow.TaskName(j.name)}, Holder: "p", InCharge: true, Ready: true, Begun: j.begun,
+					Presumed: j.gone, Task: Task{Holds: j.holds},
+				}
+				if j.of != "" {
+					p.Root = Item{Slot: workflow.TaskName(j.of)}
+					b.Set(Place{Item: p.Root, Holder: "o", Ready: true, Over: true, Task: p.Task})
+				}
+				b.Set(p)
+				for _, r := range j.given {
+					n++
+					b.Add(&Fact{ID: ID{n}, Time: uint64(n), Partner: "d", Body: Reserve{Item: p.Item, Resources: []Resource{r}}}, 0)
+				}
+			}
+			var have []string
+			for _, j := range c.jobs {
+				if b.HasUnits(Item{Slot: workflow.TaskName(j.name)}) {
+					have = append(have, j.name)
+				}
+			}
+			if !slices.Equal(have, c.have) {
+				t.Errorf("%v have what they hold, want %v", have, c.have)
+			}
+		})
+	}
+}

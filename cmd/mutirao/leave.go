@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,8 @@ when what stays is done. Stopping it before (SIGTERM) leaves that to be judged w
 connection time has run out. Starting it again takes all that back: it is a partner as
 before.
 
+What waits in the outbox (mutirao outbox) is said: it is on this device alone.
+
 With --for-good it cannot come back: its key and certificate are worth nothing any
 more, its name is free, and "mutirao up" refuses its folder (6). On a terminal the
 command asks first. The founder does not leave for good, and a voter only after the
@@ -34,6 +37,13 @@ work for it as long as its connection time.`,
   mutirao leave -o json`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			left, err := inOutbox(ctx, node, forGood)
+			if err != nil {
+				return err
+			}
+			if left != "" {
+				u.note("%s", left)
+			}
 			if forGood && u.asks(yes) { // what is refused anyway is not asked about
 				if _, err := node.Leave(ctx, api.LeaveRequest{ForGood: true, Check: true}); err != nil {
 					return err
@@ -66,6 +76,23 @@ work for it as long as its connection time.`,
 	cmd.Flags().BoolVar(&forGood, "for-good", false, "never to come back")
 	addYesFlag(cmd, &yes)
 	return cmd
+}
+
+// inOutbox says what becomes of what waits in a node's outbox when it leaves; empty: nothing waits there.
+func inOutbox(ctx context.Context, node api.Service, forGood bool) (string, error) {
+	list, err := node.Outbox(ctx, "")
+	list = slices.DeleteFunc(slices.Clone(list), func(x api.Undelivered) bool { return x.Refused != "" })
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	what := "1 thing in the outbox of this node, which no other is known to have,"
+	if len(list) > 1 {
+		what = fmt.Sprintf("%d things in the outbox of this node, which no other is known to have,", len(list))
+	}
+	if forGood {
+		return what + " can be lost when it has left for good: see mutirao outbox", nil
+	}
+	return what + " can be handed in only from its folder: keep it; see mutirao outbox", nil
 }
 
 // writeLeaving says what became of the work of a node that leaves, a task a line.

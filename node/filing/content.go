@@ -358,5 +358,5 @@ func (k *Desk) awaited(ctx context.Context, f workflow.File, err error) error {
 		return api.Judge(api.Refused, err)
 	}
 	return api.Errorf(api.NotYet, "file %s is not here yet: %v", f.Name, err).
-		WithHint("it comes from any partner that has it, once one can be reached: wait longer with --wait, or try again then")
+		WithHint("it comes from any partner that has it, once one can be reached: wait longer, or try again then")
 }

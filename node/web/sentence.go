@@ -16,7 +16,7 @@ const mostNamed = 3
 
 // sentences say how an instance stands: its state, who has the work, and what happens next and when.
 func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
-	if in.Ended != nil {
+	if in.Ended != nil && in.State != workflow.InstanceBlocked { // which waits for an order
 		return []string{l.say("tells.ended", l.word("instance", in.State), l.hour(*in.Ended, now))}
 	}
 	switch {

@@ -198,5 +198,5 @@ func (p *Page) start(ctx context.Context, r *http.Request, s httpapi.Session) (*
 	case started.HeldOnlyHere:
 		key = "note.started.here"
 	}
-	return &outcome{to: "/instances/" + url.PathEscape(started.ID), note: note{Key: key, Args: []any{wf.Name}}}, nil
+	return &outcome{to: "/instances/" + url.PathEscape(started.ID), note: note{Key: key, Args: []any{cmp.Or(wf.Label, string(wf.Name))}}}, nil
 }

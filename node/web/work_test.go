@@ -1068,7 +1068,7 @@ func TestStartingAWorkflow(t *testing.T) {
 		Responsible: "bia", WaitForRole: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" ||
-		!strings.Contains(text, "Started: flood. Nobody else knows of it yet") {
+		!strings.Contains(text, "Started: Enchente – 洪水. Nobody else knows of it yet") {
 		t.Errorf("%s\n%s", diff, text)
 	}
 	f.OnStart = func(api.StartRequest) (*api.Started, error) {

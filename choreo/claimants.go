@@ -102,8 +102,10 @@ type ItemView struct {
 	Holder worklist.User
 	Grant  worklist.ID
 	Mode   worklist.Mode
-	// Word is by which word of a person Holder was given it; Joint: together with items of other holders.
+	// Word is by which word of a person Holder was given it, and From the partner at whose node that was signed; Joint:
+	// together with items of other holders.
 	Word  worklist.ID
+	From  workflow.PartnerID
 	Joint bool
 	// Role is for whom it is: that of its task, or to which it was passed.
 	Role workflow.RoleName
@@ -184,7 +186,7 @@ func (m *Machine) itemNow(a *state.Attempt, since *state.Moments) ItemView {
 	v := itemView(a, since)
 	if h, held := m.state.HoldOf(a); held {
 		v.Holder, v.Grant, v.Mode, v.HandedBy, v.Until = h.User, h.Grant, h.Mode, h.By, h.Until
-		v.Word, v.Joint, v.LeaseEnds = h.Word, h.Joint, h.Ends
+		v.Word, v.From, v.Joint, v.LeaseEnds = h.Word, h.From, h.Joint, h.Ends
 		v.PutOff = m.state.People().Board.PutOff(v.Item, v.Holder)
 	} else {
 		v.Offered, v.ToAll = m.state.Offered(a)

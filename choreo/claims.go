@@ -91,6 +91,15 @@ func (m *Machine) WrittenDown(c *fact.Claim) bool {
 	return len(m.state.People().Spoken[fact.SpokenOf(m.log.Instance(), c.Says, c.Nonce)]) > 0
 }
 
+// SaidBy is the word of a person by which something was given; nil: there is none here.
+func (m *Machine) SaidBy(given worklist.ID) *fact.Claim {
+	e := m.log.ByID()[fact.ID(given)]
+	if e == nil || e.Fact.Body.Claim == nil || len(e.Fact.Body.Claim.Word) == 0 {
+		return nil
+	}
+	return e.Fact.Body.Claim
+}
+
 // mayClaim says why nothing can be claimed here of an attempt; nil: it can. Its place at the
 // board is brought up to date.
 func (d *decision) mayClaim(id fact.AttemptID, who fact.Speaker, body worklist.Body) error {

@@ -22,6 +22,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/runner"
 	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/wire"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -205,7 +206,7 @@ func (k peoplesItems) addItems(
 		case v.Holder == who.User && v.Mode == worklist.Handed:
 			r.Handed, r.KeptFor = v.HandedBy, max(v.Until.Sub(now.Wall), 0)
 		case v.Holder == who.User:
-			r.Mine = v.Mode
+			r.Mine, r.From = v.Mode, v.From
 			if r.At == k.member.ID() && v.LeaseEnds > 0 {
 				r.Leased = max(v.LeaseEnds-now.Boot, 0)
 			}
@@ -391,6 +392,11 @@ func (k peoplesItems) sheetOf(
 		if slices.Contains(t.After, was.Name) && was.State == workflow.Succeeded {
 			out.After = append(out.After,
 				api.Earlier{Task: string(was.Name), Label: was.Label, By: cmp.Or(was.PerformedBy, was.Partner), Ended: was.Ended})
+		}
+	}
+	if r.Mine == worklist.Lock && r.From == at {
+		if c := h.m.SaidBy(r.Grant); c != nil {
+			out.Asked, _ = wire.EncodeSpoken(wire.Spoken{Instance: r.Instance, Says: c.Says, Nonce: c.Nonce, Word: c.Word})
 		}
 	}
 	return out.Bounded()

@@ -44,6 +44,8 @@ type Fact struct {
 	// Partner wrote it. User signed it, or the request that it answers; empty: no person.
 	Partner workflow.PartnerID
 	User    User
+	// From is the partner at whose node User signed it; empty: no person did.
+	From workflow.PartnerID
 	// Roles are those of User, as certificates in the fact or its past prove.
 	Roles []workflow.RoleName
 	// Word names the word of User in it: the same in whichever fact that was written down, and known to

@@ -20,6 +20,8 @@ type Standing struct {
 	// that the device which asked for it may give it back by itself.
 	Word  ID
 	Joint bool
+	// From is the partner at whose node that word was signed; empty: it is nobody's.
+	From workflow.PartnerID
 	// By is who handed it to User, where it is kept for that one to take. Until is when its lease is over, by the holder's
 	// clock as it was when it gave the item; zero: it has none.
 	By    User
@@ -38,6 +40,9 @@ func (b *Board) Holds(i Item) (Standing, bool) {
 		User: it.open.User, Grant: it.open.leased, Mode: it.open.Mode, Word: b.heldBy(it), Joint: len(it.open.lease.With) > 0,
 	}
 	f, lease := b.facts[it.open.leased], it.open.lease.Lease
+	if f != nil {
+		s.From = f.From
+	}
 	if f != nil && s.Mode == Handed {
 		s.By = f.User
 	}

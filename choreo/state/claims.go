@@ -85,7 +85,7 @@ func (s *State) enterClaim(c *fact.Claim, e *log.Entry) (why string) {
 	}
 	board.Add(&worklist.Fact{
 		ID: worklist.ID(e.ID), Time: e.Time, Partner: e.Fact.Chain.Author, User: who.User, Roles: who.Roles,
-		Word: worklist.ID(digest), At: time.UnixMilli(e.Fact.At), Body: body,
+		From: who.At, Word: worklist.ID(digest), At: time.UnixMilli(e.Fact.At), Body: body,
 		Unfit: s.unfit(e, of, body),
 	}, 0)
 	if _, changes := body.(worklist.Notify); changes {

@@ -150,6 +150,9 @@ func gotBy(g worklist.Grant, rows []Row, sheet func(*Row) *Sheet) *got {
 
 // add adds the sheet of an item, if there is room for it, and says how much that took.
 func (g *got) add(item string, s *Sheet, room int) (took int) {
+	if s != nil {
+		s.Asked = nil // it was brought just now
+	}
 	b, err := json.Marshal(s)
 	if s == nil || err != nil || len(b) > room {
 		return 0

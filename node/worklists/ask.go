@@ -164,13 +164,14 @@ func (d *Desk) takeAt(ctx, soon context.Context, who users.Who, of, all []*Row, 
 		}
 		*of[i] = *fresh
 	}
-	if err := d.has(who, of); err != nil {
-		return err
+	err = d.has(who, of)
+	if err == nil && mode == worklist.Lock && of[0].At != d.in.Self {
+		err = d.keepTaken(ctx, who, of, got)
 	}
-	if mode == worklist.Lock && of[0].At != d.in.Self {
-		return d.keepTaken(ctx, who, of, got)
+	if err != nil {
+		d.doubts(of[0].At, who.ID)
 	}
-	return nil
+	return err
 }
 
 // grant asks the holder of an item for it, and for others, and notes what it says that the user has got; nil: nothing.
@@ -181,6 +182,9 @@ func (d *Desk) grant(ctx context.Context, who users.Who, r *Row, g worklist.Gran
 	}
 	done, err := d.ask(ctx, r.At, c)
 	if err != nil {
+		if unheard(err) && r.At != d.in.Self {
+			d.doubts(r.At, who.ID)
+		}
 		return nil, d.inWords(r, g, err)
 	}
 	if done.Got == nil || r.At == d.in.Self {
@@ -352,16 +356,29 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row, reason st
 		}
 	}
 	for _, r := range of {
-		if _, err := d.send(ctx, who, r, worklist.Release{Item: r.Item, Grant: r.Grant, Reason: reason}); err != nil {
+		if err := d.giveBackOne(ctx, who, r, reason); err != nil {
 			return err
 		}
-		d.dropUndone(who, r)
-		d.forgetTaken(who, r)
-		if _, err := d.again(ctx, who, r); err != nil {
-			return err
-		}
-		r.Mine, r.Handed = "", ""
 	}
+	return nil
+}
+
+func (d *Desk) giveBackOne(ctx context.Context, who users.Who, r *Row, reason string) error {
+	// What is given back is not kept meanwhile as one whose lock was not answered (unanswered.go).
+	over, err := d.turns.Take(ctx, who.ID+" "+r.ID())
+	if err != nil {
+		return err
+	}
+	defer over()
+	if _, err := d.send(ctx, who, r, worklist.Release{Item: r.Item, Grant: r.Grant, Reason: reason}); err != nil {
+		return err
+	}
+	d.dropUndone(who, r)
+	d.forgetTaken(who, r)
+	if _, err := d.again(ctx, who, r); err != nil {
+		return err
+	}
+	r.Mine, r.Handed = "", ""
 	return nil
 }
 

@@ -48,7 +48,7 @@ func (d *Desk) Tick(now moment.Now) time.Duration {
 		})
 	}
 	soon := min(d.mindAlarm(now), d.mindChanges(now), d.mindFollow(now), d.mindGave(now), d.mindRefused(now),
-		d.mindCounted(now), d.mindLoads(now))
+		d.mindCounted(now), d.mindLoads(now), d.mindDoubts(now))
 	if rests {
 		return soon
 	}
@@ -71,8 +71,8 @@ func (d *Desk) nextDelivery() (at time.Duration, waits bool) {
 	return max(d.next, at), waits
 }
 
-// Met is told that a partner is connected: what waits for it is handed in now, its users' lists are compared, and
-// it is told how much people have to do here.
+// Met is told that a partner is connected: what waits for it is handed in now, its users' lists are compared,
+// it is told how much people have to do here, and is asked whether it gave locks that are not kept.
 func (d *Desk) Met(p workflow.PartnerID) {
 	d.followAt(p)
 	d.meetLoads(p)
@@ -90,6 +90,7 @@ func (d *Desk) Met(p workflow.PartnerID) {
 	d.lookAtGave(p)
 	d.lookAtRefused(p)
 	d.lookAtCounted()
+	d.doubtsMet(p)
 }
 
 // nudge has what waits be handed in soon.

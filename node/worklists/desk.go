@@ -285,6 +285,11 @@ type Desk struct {
 	found map[workflow.InstanceID]finding
 	stuck map[string]map[workflow.PartnerID]*stuckAt // by user: instances elsewhere that wait for whoever decides
 	early map[asker][]Row                            // what it said last that the user may lock before it is ready
+	// unsure are partners that may have given users locks which are not kept here, and doubted those that were asked about
+	// that since this node was started; doubting: some are asked just now.
+	unsure   map[asker]*doubt
+	doubted  map[asker]bool
+	doubting bool
 }
 
 // New makes a node's desk, with what is kept on the device.
@@ -301,6 +306,7 @@ func New(in Surroundings) (*Desk, error) {
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{}, found: map[workflow.InstanceID]finding{},
 		stuck: map[string]map[workflow.PartnerID]*stuckAt{}, adoptedAsked: map[string]time.Duration{}, standing: map[string]*kept{},
+		unsure: map[asker]*doubt{}, doubted: map[asker]bool{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave(), d.loadTaken())
 }

@@ -211,11 +211,8 @@ func (d *Desk) remembered(ctx context.Context, who users.Who, ref string) *Row {
 		return nil
 	}
 	r := &found[0]
-	if r.At != d.in.Self && d.in.Instances.Here(r.Instance) {
-		rows, err := d.in.Instances.Items(ctx, worklist.User(who.ID), d.in.Self, r.Instance)
-		if err != nil || slices.ContainsFunc(rows, func(x Row) bool { return x.ID() == ref && x.At != r.At }) {
-			return nil
-		}
+	if d.isElsewhere(ctx, who, r) {
+		return nil
 	}
 	return r
 }

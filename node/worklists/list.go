@@ -266,7 +266,9 @@ func (d *Desk) askOne(
 		d.malformed(p, err)
 		return nil, err
 	}
-	return d.noteRows(who, p, only, rows, asked), nil
+	rows = d.noteRows(who, p, only, rows, asked)
+	d.noticeLocks(who, p, rows)
+	return rows, nil
 }
 
 // malformed counts that a partner lists items as none can be.

@@ -51,6 +51,11 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 	if err != nil {
 		return nil, err
 	}
+	over, err := d.turns.Take(ctx, who.ID+" "+r.ID()) // as where it is given back
+	if err != nil {
+		return nil, err
+	}
+	defer over()
 	done, err := d.send(ctx, who, r, worklist.NewTransfer(r.Item, r.Held, worklist.User(to.ID),
 		workflow.RoleName(in.Role), in.Reason))
 	if err != nil {

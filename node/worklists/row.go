@@ -34,6 +34,9 @@ type Row struct {
 	// and Joint whether that was together with items of other holders. Zero: not, or its holder does not say.
 	Word  worklist.ID `json:"word,omitzero"`
 	Joint bool        `json:"joint,omitempty"`
+	// From is the partner at whose node the person asked for what the person has; empty: its holder does not say, as
+	// versions before 2026-11-30 do not.
+	From workflow.PartnerID `json:"from,omitempty"`
 	// Other is somebody else who has it. Over: nobody can take it any more, or at least the person may not.
 	Other worklist.User `json:"other,omitempty"`
 	// Held is by which grant somebody has it, the person or another; zero: nobody has.
@@ -199,7 +202,7 @@ func (r *Row) check(now time.Time) error {
 	case r.Role != "" && !workflow.ValidName(string(r.Role)):
 		return fmt.Errorf("a role with a name that none can have")
 	case len(r.Other) > workflow.MaxName, len(r.Handed) > workflow.MaxName, len(r.LostBy) > workflow.MaxName,
-		len(r.TransferTo) > workflow.MaxName:
+		len(r.TransferTo) > workflow.MaxName, len(r.From) > workflow.MaxName:
 		return fmt.Errorf("a person with an ID of %d bytes", len(r.Other))
 	case r.Mine != "" && r.Mine != worklist.Select && r.Mine != worklist.Lock:
 		return fmt.Errorf("an item that somebody has in a way that there is not")

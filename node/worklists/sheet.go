@@ -38,6 +38,9 @@ type Sheet struct {
 	Givers map[string][]workflow.PartnerID `json:"givers,omitempty"`
 	// Application is with what it is done; nil: without any. Whether it is here, each device knows of itself.
 	Application *api.ItemApplication `json:"application,omitempty"`
+	// Asked is the word by which whoever asks for the sheet locked the item at the same node (wire.Spoken); empty: it was not
+	// locked there, or its holder does not say.
+	Asked []byte `json:"asked,omitempty"`
 }
 
 // application is with what an item is done, and whether this device has that; nil: without any.
@@ -260,6 +263,21 @@ func (d *Desk) lessDone(ctx context.Context, who users.Who, r *Row) *Row {
 
 // askSheet asks the holder of an item what is needed to do it; nil: it does not say.
 func (d *Desk) askSheet(ctx context.Context, who users.Who, r *Row) *Sheet {
+	s, _ := d.askSheetOf(ctx, who, r)
+	return s
+}
+
+// askSheetOf is askSheet, with the word by which the item was locked at this device (wire.Spoken); empty: it was not, or
+// its holder does not say.
+func (d *Desk) askSheetOf(ctx context.Context, who users.Who, r *Row) (s *Sheet, asked []byte) {
+	if s = d.sheetNow(ctx, who, r); s != nil {
+		s.Asked, asked = nil, s.Asked
+	}
+	return s, asked
+}
+
+// sheetNow is what the holder of an item says is needed to do it; nil: it does not say.
+func (d *Desk) sheetNow(ctx context.Context, who users.Who, r *Row) *Sheet {
 	if r.At == d.in.Self {
 		_, s, err := d.in.Instances.Sheet(ctx, worklist.User(who.ID), d.in.Self, r.Instance, r.ID())
 		if err != nil {

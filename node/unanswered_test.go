@@ -1,0 +1,235 @@
+package node_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mutirao-mesh/mutirao/node/api"
+	"github.com/mutirao-mesh/mutirao/node/store/kv"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
+	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
+)
+
+// This file is about locks of which the device that asked for them had no answer, or did not come to keep them.
+
+// offlineNurses is nurses, with a first task that may be done out of reach.
+func offlineNurses(t *testing.T) (tm *team, id, item string) {
+	tm = newTeam(t, "base:nurse", "tablet", "phone")
+	tm.signInNurses()
+	tm.add("base", strings.Replace(rota, "role: nurse, out", "role: nurse, offline: true, out", 1))
+	id = tm.begin("base", "rota", nil)
+	return tm, id, tm.itemOf("tablet", "bia", "weigh").ID
+}
+
+// losesAnswers has answers to what is brought to holders get lost on their way, or arrive again.
+func (tm *team) losesAnswers(lost bool) {
+	tm.f.mu.Lock()
+	defer tm.f.mu.Unlock()
+	tm.f.unheard = nil
+	if lost {
+		tm.f.unheard = func(_ workflow.PartnerID, protocol string) bool { return protocol == worklists.ProtocolClaim }
+	}
+}
+
+// keeps is how many items a partner keeps on its disk.
+func (tm *team) keeps(at string) (n int) {
+	tm.t.Helper()
+	err := tm.p[at].disk.Scan([]byte{worklists.Prefix}, func([]byte, []byte) error { n++; return nil })
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return n
+}
+
+// restart has the tablet go down at once and be started again, and connected.
+func (tm *team) restart() {
+	tm.t.Helper()
+	tm.p["tablet"].crash()
+	tm.p["tablet"].start()
+	tm.connect("base", "tablet")
+	tm.connect("phone", "tablet")
+}
+
+// wantDoneOutOfReach cuts the tablet off and starts it again: it has the item with all that is needed to do it, and what
+// is done counts once it is back.
+func (tm *team) wantDoneOutOfReach(id, item string) {
+	tm.t.Helper()
+	tm.p["tablet"].crash()
+	tm.p["tablet"].start()
+	tm.wantItems("tablet", "bia", "weigh LOCKED")
+	sheet, err := tm.p["tablet"].api.ItemSheet(tm.t.Context(), api.ItemQuery{User: "bia", Item: item})
+	if err != nil || !sheet.Whole || len(sheet.Fields) != 1 {
+		tm.t.Errorf("out of reach one sees %+v (%v)", sheet, err)
+	}
+	wantCode(tm.t, tm.hand("tablet", "bia", item, map[string]string{"height": "3"}), api.Invalid, `may not set "height"`)
+	if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+		tm.t.Error(err)
+	}
+	tm.connect("base", "tablet")
+	pass(time.Minute)
+	if got := tm.task("base", id, "weigh"); got != workflow.Succeeded {
+		tm.t.Errorf("weigh is %s, and bia has done it", got)
+	}
+}
+
+// A lock whose answer was lost is kept on the device once its holder can be asked, as one that was answered, also when
+// nobody looks at the list: whether the device goes on, is lost right after it asked, or is lost again before it kept it.
+func TestALockThatWasNotAnsweredIsKept(t *testing.T) {
+	for _, then := range []string{"goes on", "cut off", "lost", "lost twice"} {
+		t.Run(then, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm, id, item := offlineNurses(t)
+				tm.losesAnswers(true)
+				wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.Refused, "it may have written it down all the same")
+				switch then {
+				case "cut off":
+					tm.disconnect("base", "tablet")
+					tm.losesAnswers(false)
+					pass(time.Hour)
+					tm.connect("base", "tablet")
+				case "lost", "lost twice":
+					tm.restart()
+				}
+				if tm.losesAnswers(false); then == "lost twice" {
+					tm.restart()
+				}
+				if pass(10 * time.Second); tm.keeps("tablet") != 1 {
+					t.Errorf("%d items are kept, want 1", tm.keeps("tablet"))
+				}
+				tm.disconnect("base", "tablet")
+				tm.wantDoneOutOfReach(id, item)
+			})
+		})
+	}
+}
+
+// It is as well a lock that the device asked for before it went down, and that its holder carries out only after the
+// device has come back and asked about it.
+func TestALockThatIsCarriedOutLateIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offlineNurses(t)
+		reaches := make(chan bool)
+		tm.onWord("base", func(carryOut func() ([]byte, error)) ([]byte, error) {
+			<-reaches
+			return carryOut()
+		})
+		go func() {
+			_, _ = tm.p["tablet"].api.ClaimItems(t.Context(),
+				api.ClaimRequest{User: "bia", Claim: api.ClaimLock, Items: []string{item}})
+		}()
+		synctest.Wait()
+		tm.restart()
+		pass(30 * time.Second)
+		close(reaches)
+		if pass(2 * time.Minute); tm.keeps("tablet") != 1 {
+			t.Errorf("%d items are kept, want 1", tm.keeps("tablet"))
+		}
+		tm.disconnect("base", "tablet")
+		tm.wantDoneOutOfReach(id, item)
+	})
+}
+
+// What a user locked at another device is not kept, nor what was given back meanwhile, or was lost by the end of its
+// lease: of the latter the user is told nothing, who was never told to have it.
+func TestOfALockThatWasNotAnsweredOnlyTheOwnIsKept(t *testing.T) {
+	for _, then := range []string{"elsewhere", "given back", "lease ended"} {
+		t.Run(then, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm, _, item := offlineNurses(t)
+				link, err := tm.p["tablet"].api.LinkUser(t.Context(), "bia", 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := tm.signIn("phone", link.Token); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				at := "tablet"
+				if then == "elsewhere" {
+					at = "phone"
+				}
+				tm.losesAnswers(true)
+				_ = tm.claim(at, "bia", api.ClaimLock, item)
+				tm.disconnect("base", "tablet")
+				tm.losesAnswers(false)
+				want := "weigh READY"
+				switch then {
+				case "elsewhere":
+					want = "weigh LOCKED"
+				case "given back":
+					tm.itemOf("phone", "bia", "weigh")
+					if err := tm.claim("phone", "bia", api.ClaimRelease, item); err != nil {
+						t.Fatal(err)
+					}
+				case "lease ended":
+					pass(8 * 24 * time.Hour)
+				}
+				tm.restart()
+				pass(3 * time.Minute)
+				tm.wantItems("tablet", "bia", want)
+				if pass(3 * time.Minute); tm.keeps("tablet") != 0 {
+					t.Errorf("%d items are kept, want none", tm.keeps("tablet"))
+				}
+			})
+		})
+	}
+}
+
+// A device whose disk is full while it locks an item keeps it by itself once there is room.
+func TestALockForWhichThereWasNoRoomIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offlineNurses(t)
+		tm.p["tablet"].disk.failWith(kv.ErrFull)
+		wantCode(t, tm.claim("tablet", "bia", api.ClaimLock, item), api.Failed, "this device cannot keep it")
+		pass(10 * time.Minute)
+		tm.p["tablet"].disk.failWith(nil)
+		if pass(time.Hour); tm.keeps("tablet") != 1 {
+			t.Errorf("%d items are kept, want 1", tm.keeps("tablet"))
+		}
+		tm.disconnect("base", "tablet")
+		tm.wantDoneOutOfReach(id, item)
+	})
+}
+
+// A partner that lists an item as locked by a user at the user's own device, which asked for none there, is not believed:
+// nothing is kept of it, and the item stays with its true holder.
+func TestALockThatNobodyAskedForIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offlineNurses(t)
+		lists := tm.p["base"].plug.handlers[worklists.ProtocolItems]
+		sheets := tm.p["base"].plug.handlers[worklists.ProtocolItem]
+		tm.p["phone"].plug.HandleRequest(worklists.ProtocolItem, false, sheets)
+		tm.p["phone"].plug.HandleRequest(worklists.ProtocolItems, false,
+			func(from workflow.PartnerID, req []byte) ([]byte, error) {
+				b, err := lists(from, req)
+				if err != nil {
+					return nil, err
+				}
+				var rows []worklists.Row
+				if err := json.Unmarshal(b, &rows); err != nil {
+					return nil, err
+				}
+				for i := range rows {
+					rows[i].Mine, rows[i].Grant, rows[i].From = worklist.Lock, worklist.ID{1}, tm.p["tablet"].id()
+				}
+				return json.Marshal(rows)
+			})
+		tm.restart()
+		if pass(5 * time.Minute); tm.keeps("tablet") != 0 {
+			t.Errorf("%d items are kept, want none", tm.keeps("tablet"))
+		}
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		tm.connect("base", "tablet")
+		pass(time.Second)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+		tm.disconnect("base", "tablet")
+		tm.wantDoneOutOfReach(id, item)
+	})
+}

@@ -194,7 +194,10 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	was, late := board.Late(x, p.User)
 	unfit := d.isUnfit(a, x)
 	switch {
-	case !ever || to != p.User:
+	case !ever: // as this node was put back from an older copy since
+		return Claimed{}, fmt.Errorf("%w: this partner has no record that %s was given to you, as it may have been put back "+
+			"from an older copy: select it again, and hand it in once more", state.ErrNotNow, d.called(x.Item.Slot))
+	case to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, d.called(x.Item.Slot))
 	case board.Did(x, p.User): // a retry, or sent twice
 		return Claimed{Already: true, Waits: board.PutOff(x.Item, p.User)}, nil

@@ -54,8 +54,8 @@ func (tm *team) restart() {
 	tm.connect("phone", "tablet")
 }
 
-// wantDoneOutOfReach cuts the tablet off and starts it again: it has the item with all that is needed to do it, and what
-// is done counts once it is back.
+// wantDoneOutOfReach cuts the tablet off and starts it again: it has the item with all that is needed to do it, and
+// what is done counts once it is back.
 func (tm *team) wantDoneOutOfReach(id, item string) {
 	tm.t.Helper()
 	tm.p["tablet"].crash()
@@ -77,7 +77,8 @@ func (tm *team) wantDoneOutOfReach(id, item string) {
 }
 
 // A lock whose answer was lost is kept on the device once its holder can be asked, as one that was answered, also when
-// nobody looks at the list: whether the device goes on, is lost right after it asked, or is lost again before it kept it.
+// nobody looks at the list: whether the device goes on, is lost right after it asked, or is lost again before it kept
+// it.
 func TestALockThatWasNotAnsweredIsKept(t *testing.T) {
 	for _, then := range []string{"goes on", "cut off", "lost", "lost twice"} {
 		t.Run(then, func(t *testing.T) {
@@ -195,8 +196,8 @@ func TestALockForWhichThereWasNoRoomIsKept(t *testing.T) {
 	})
 }
 
-// A partner that lists an item as locked by a user at the user's own device, which asked for none there, is not believed:
-// nothing is kept of it, and the item stays with its true holder.
+// A partner that lists an item as locked by a user at the user's own device, which asked for none there, is not
+// believed: nothing is kept of it, and the item stays with its true holder.
 func TestALockThatNobodyAskedForIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, id, item := offlineNurses(t)
@@ -232,4 +233,76 @@ func TestALockThatNobodyAskedForIsNotKept(t *testing.T) {
 		tm.disconnect("base", "tablet")
 		tm.wantDoneOutOfReach(id, item)
 	})
+}
+
+// A user who loses a lock as its holder was put back from an older copy is told so, under the list and in messages,
+// also after a restart: whether nobody has the item now, somebody else has it, or has done it. What the user has done
+// of it stays in the outbox, with what to do.
+func TestWhatItsHolderHasNoRecordOfIsTold(t *testing.T) {
+	const why = "its holder has no record any more that it was given: it may have been put back from an older copy"
+	for _, then := range []string{"free", "taken", "done", "done by both"} {
+		t.Run(then, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm, id, item := offlineNurses(t)
+				old := tm.p["base"].disk.backup()
+				if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+					t.Fatal(err)
+				}
+				tm.disconnect("base", "tablet")
+				tm.disconnect("phone", "tablet")
+				tm.p["base"].crash()
+				tm.p["base"].disk.restore(old)
+				tm.p["base"].start()
+				pass(time.Minute)
+				if then != "free" {
+					if err := tm.claim("base", "ana", api.ClaimLock, item); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if strings.HasPrefix(then, "done") {
+					if err := tm.hand("base", "ana", item, map[string]string{"weight": "3"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if then == "done by both" {
+					if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				tm.connect("base", "tablet")
+				pass(time.Minute)
+				if then == "done by both" {
+					list, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
+					const no = "this partner has no record that weigh was given to you"
+					if err != nil || len(list) != 1 || !strings.Contains(list[0].Refused, no) {
+						t.Errorf("the outbox has %+v (%v)", list, err)
+					}
+					return
+				}
+				for range 2 {
+					want := map[string][]string{"free": {"weigh READY"}, "done": {"feed READY"}}[then]
+					tm.wantItems("tablet", "bia", want...)
+					tm.wantLost("tablet", "bia", "weigh as "+why)
+					tm.wantLostTold("tablet", "bia", "weigh is no longer yours, as "+why)
+					tm.restart()
+					pass(time.Minute)
+				}
+				if then != "free" {
+					return
+				}
+				if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				tm.wantLost("tablet", "bia")
+				tm.wantLostTold("tablet", "bia")
+				if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+					t.Error(err)
+				}
+				if got := tm.task("base", id, "weigh"); got != workflow.Succeeded {
+					t.Errorf("weigh is %s", got)
+				}
+			})
+		})
+	}
 }

@@ -72,6 +72,7 @@ func TestAScriptMayAskOften(t *testing.T) {
 func TestOnlyTheHolderIsAskedForAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tm, _ := nurses(t)
+		pass(2 * time.Minute) // by then all have been asked once for locks of before a start
 		item, asked := tm.items("tablet", "bia")[0].ID, 0
 		tm.p["phone"].plug.HandleRequest("/mutirao/items/1.0.0", false,
 			func(workflow.PartnerID, []byte) ([]byte, error) {

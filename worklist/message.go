@@ -236,6 +236,9 @@ const (
 	isPresumed  = "the task is presumed to have failed"
 )
 
+// Unrecorded is why somebody lost an item whose holder knows nothing of that: the device says so, as nobody else can.
+const Unrecorded = "its holder has no record any more that it was given: it may have been put back from an older copy"
+
 // Presumed is why somebody loses an item, as of what its holder has not heard of.
 func Presumed(why string) string {
 	if rest, was := strings.CutPrefix(why, WasPresumed); was {
@@ -263,6 +266,8 @@ func (s Source) Unneeded(i Item, task workflow.TaskName, why, by string, at time
 	case why == string(ByDeadline):
 		why = "it passed to the responsible user, with its deadline near"
 		round = fmt.Sprint("passed ", at.UnixMilli())
+	case why == Unrecorded:
+		round = fmt.Sprint("unrecorded ", at.UnixMilli())
 	case passedOn(why):
 		if why = "the item was " + why; by != "" {
 			why += " by " + by

@@ -338,7 +338,7 @@ func (w *world) finish(u *user, m *machine, n api.Service, x api.Item) {
 	case strings.Contains(err.Error(), "; it is kept"):
 		w.out.TooLate++
 		w.checks.toldRecorded(u, m, x, r, true)
-	case strings.Contains(err.Error(), "was not given to you"):
+	case strings.Contains(err.Error(), "was not given to you"), strings.Contains(err.Error(), "has no record that"):
 		w.checks.toldNever(u, m, x)
 	}
 }

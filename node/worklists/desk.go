@@ -290,6 +290,8 @@ type Desk struct {
 	unsure   map[asker]*doubt
 	doubted  map[asker]bool
 	doubting bool
+	// by user and item: what partners do not list any more and did not explain, and of what they have no record
+	unexplained, unrecorded map[string]map[string]Row
 }
 
 // New makes a node's desk, with what is kept on the device.
@@ -306,7 +308,7 @@ func New(in Surroundings) (*Desk, error) {
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},
 		gave: map[string]*gave{}, adoptions: map[string]*kept{}, asked: map[asker]int{}, early: map[asker][]Row{}, found: map[workflow.InstanceID]finding{},
 		stuck: map[string]map[workflow.PartnerID]*stuckAt{}, adoptedAsked: map[string]time.Duration{}, standing: map[string]*kept{},
-		unsure: map[asker]*doubt{}, doubted: map[asker]bool{},
+		unsure: map[asker]*doubt{}, doubted: map[asker]bool{}, unexplained: map[string]map[string]Row{}, unrecorded: map[string]map[string]Row{},
 	}
 	return d, errors.Join(d.load(), d.loadJoints(), d.loadRead(), d.loadHands(), d.loadSettings(), d.loadGave(), d.loadTaken())
 }

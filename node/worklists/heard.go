@@ -253,9 +253,11 @@ func (d *Desk) heardOf(who users.Who) (listed map[workflow.PartnerID][]Row, gone
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for p, is := range d.heard[who.ID] {
-		gone = append(gone, d.counting(who, p, slices.Clone(is.gone))...)
+		rows, past := d.withUnrecorded(who.ID, p, d.counting(who, p, slices.Clone(is.rows)),
+			d.counting(who, p, slices.Clone(is.gone)))
+		gone = append(gone, past...)
 		if now.Sub(is.wall) < shownFor {
-			listed[p] = d.counting(who, p, slices.Clone(is.rows))
+			listed[p] = rows
 		}
 	}
 	return listed, gone

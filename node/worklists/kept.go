@@ -417,6 +417,11 @@ func (d *Desk) addKept(who users.Who, rows []Row, judges func(*kept) bool) []Row
 			d.noteTaken(who, &was)   // so that the user is told why the user has it no more
 			d.rememberGone(who, was) // what the user still made of it can be brought
 			d.drop(k)
+			if !listed {
+				d.unexplains(who.ID, was)
+			} else if rows[i].unrecorded() {
+				d.noteUnrecorded(who, was)
+			}
 			continue
 		case listed:
 			rows[i] = k.row() // what else is known here is older, or does not count it yet

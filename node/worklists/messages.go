@@ -478,6 +478,9 @@ func (d *Desk) askHolders(ctx context.Context, who users.Who, all bool) {
 // askUnlisted asks a partner what became of the items that a user took from here and that it lists no more, as it does
 // of an instance that has ended: of each instance once.
 func (d *Desk) askUnlisted(ctx context.Context, who users.Who, p workflow.PartnerID) error {
+	if err := d.explain(ctx, who, p); err != nil {
+		return err
+	}
 	var of []workflow.InstanceID
 	_, gone := d.heardOf(who)
 	d.mu.Lock()

@@ -61,7 +61,9 @@ func (d *Desk) loadTaken() error {
 			r.AsOf = time.UnixMilli(t.Noted)
 			d.losses[string(key)] = r.Lost
 		}
-		d.setTaken(t.User, &r)
+		if d.setTaken(t.User, &r); r.Lost == worklist.Unrecorded {
+			d.setUnrecorded(t.User, r)
+		}
 		of := d.heard[t.User]
 		if of == nil {
 			of = map[workflow.PartnerID]*heard{}
@@ -94,6 +96,7 @@ func (d *Desk) setTaken(user string, r *Row) {
 		d.taken[user] = map[string]workflow.PartnerID{}
 	}
 	d.taken[user][r.ID()] = r.At
+	delete(d.unrecorded[user], r.ID())
 }
 
 // writeTaken makes it durable how an item stands that a user took. If that fails, it is known until the node is started
@@ -130,6 +133,7 @@ func (d *Desk) dropTaken(user, item string) {
 		d.in.Log.Warn("it cannot be forgotten what a user had elsewhere", "error", err)
 	}
 	delete(d.losses, string(key))
+	delete(d.unrecorded[user], item)
 }
 
 // noteLosses makes durable what a partner says now that a user lost of what was taken from here. The caller holds d.mu.
@@ -140,5 +144,6 @@ func (d *Desk) noteLosses(user string, p workflow.PartnerID, rows []Row) {
 			continue
 		}
 		d.writeTaken(user, r)
+		delete(d.unrecorded[user], r.ID())
 	}
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file finds locks that were asked for at this device and that it does not keep: their holder's answer was lost, or
-// the device went down before it had them on its disk. Nothing is written down for that before a holder is asked, as that
-// one says at which node a lock was asked for, and proves it by the word that was signed there. So each holder is asked
-// once it is met after a start, after a lock that it did not answer, and where a list has such a lock.
+// This file finds locks that were asked for at this device and that it does not keep: their holder's answer was lost,
+// or the device went down before it had them on its disk. Nothing is written down for that before a holder is asked, as
+// that one says at which node a lock was asked for, and proves it by the word that was signed there. So each holder is
+// asked once it is met after a start, after a lock that it did not answer, and where a list has such a lock.
 
 const (
-	// doubtSoon is after what time a holder is asked that did not answer, or whose list has such a lock: its answer may just
-	// be on its way. doubtAgain is after what time it is asked once more: it may have carried out a lock after it was asked
-	// about it. That doubles up to doubtMost where it does not answer, or this device cannot keep what it gave.
+	// doubtSoon is after what time a holder is asked that did not answer, or whose list has such a lock: its answer may
+	// just be on its way. doubtAgain is after what time it is asked once more: it may have carried out a lock after it
+	// was asked about it. That doubles up to doubtMost where it does not answer, or this device cannot keep what it
+	// gave.
 	doubtSoon, doubtAgain, doubtMost = 5 * time.Second, time.Minute, time.Hour
 	// doubtLooks is how often it has to say that there is nothing more.
 	doubtLooks = 2
@@ -42,8 +43,8 @@ func (d *Desk) doubts(p workflow.PartnerID, user string) {
 	d.in.Nudge()
 }
 
-// doubtsMet has a partner that was just connected be asked, if it was not since this device was started, or is to be asked
-// once more.
+// doubtsMet has a partner that was just connected be asked, if it was not since this device was started, or is to be
+// asked once more.
 func (d *Desk) doubtsMet(p workflow.PartnerID) {
 	here := d.in.People.Here()
 	now := d.in.Clock.Now().Awake
@@ -61,8 +62,8 @@ func (d *Desk) doubtsMet(p workflow.PartnerID) {
 	}
 }
 
-// noticeLocks has a partner be asked again that lists a lock which is not kept here, unless its user takes something just
-// now: that is kept in a moment.
+// noticeLocks has a partner be asked again that lists a lock which is not kept here, unless its user takes something
+// just now: that is kept in a moment.
 func (d *Desk) noticeLocks(who users.Who, p workflow.PartnerID, rows []Row) {
 	lost := func(r Row) bool { return d.lockedHere(&r) && d.keptFor(who.ID, r.ID()) == nil }
 	if !slices.ContainsFunc(rows, lost) {
@@ -76,8 +77,8 @@ func (d *Desk) noticeLocks(who users.Who, p workflow.PartnerID, rows []Row) {
 	}
 }
 
-// lockedHere reports whether the holder of an item says that its user locked it at this device, where nothing gives it back
-// by itself, as a joint lock is given back that came to nothing.
+// lockedHere reports whether the holder of an item says that its user locked it at this device, where nothing gives it
+// back by itself, as a joint lock is given back that came to nothing.
 func (d *Desk) lockedHere(r *Row) bool {
 	return r.Mine == worklist.Lock && r.From == d.in.Self && r.At != d.in.Self && !r.Joint && !r.PutOff
 }

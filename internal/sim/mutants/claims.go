@@ -34,8 +34,8 @@ var ofClaims = []mutant{
 `, `	case it.open != nil && !mine && r.User == "":
 `}}},
 	{name: "late-is-refused", what: "a result under a grant that ended is refused and not kept", patches: []patch{{
-		"choreo/claims.go", `	case !ever || to != p.User:
-		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first"`, `	case !ever || !open || to != p.User:
+		"choreo/claims.go", `	case to != p.User:
+		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first"`, `	case !open || to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first"`}}},
 	{name: "release-ignored", what: "what is given back stays with whoever had it", patches: []patch{{
 		"worklist/rights.go", `		it.finish(h, f, "given back")

@@ -195,7 +195,7 @@ func (d *decision) bring(c *fact.Claim, x worklist.Result, p worklist.Person) (C
 	unfit := d.isUnfit(a, x)
 	switch {
 	case !ever: // as this node was put back from an older copy since
-		return Claimed{}, fmt.Errorf("%w: this partner has no record that %s was given to you, as it may have been put back "+
+		return Claimed{}, fmt.Errorf("%w: its holder has no record that %s was given to you, as it may have been put back "+
 			"from an older copy: select it again, and hand it in once more", state.ErrNotNow, d.called(x.Item.Slot))
 	case to != p.User:
 		return Claimed{}, fmt.Errorf("%w: %s was not given to you: select it first", state.ErrNotNow, d.called(x.Item.Slot))

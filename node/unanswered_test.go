@@ -273,7 +273,7 @@ func TestWhatItsHolderHasNoRecordOfIsTold(t *testing.T) {
 				pass(time.Minute)
 				if then == "done by both" {
 					list, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
-					const no = "this partner has no record that weigh was given to you"
+					const no = "its holder has no record that weigh was given to you"
 					if err != nil || len(list) != 1 || !strings.Contains(list[0].Refused, no) {
 						t.Errorf("the outbox has %+v (%v)", list, err)
 					}

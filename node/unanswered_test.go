@@ -240,7 +240,7 @@ func TestALockThatNobodyAskedForIsNotKept(t *testing.T) {
 // of it stays in the outbox, with what to do.
 func TestWhatItsHolderHasNoRecordOfIsTold(t *testing.T) {
 	const why = "its holder has no record any more that it was given: it may have been put back from an older copy"
-	for _, then := range []string{"free", "taken", "done", "done by both"} {
+	for _, then := range []string{"free", "taken", "done", "done by both", "done once more"} {
 		t.Run(then, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tm, id, item := offlineNurses(t)
@@ -254,29 +254,39 @@ func TestWhatItsHolderHasNoRecordOfIsTold(t *testing.T) {
 				tm.p["base"].disk.restore(old)
 				tm.p["base"].start()
 				pass(time.Minute)
-				if then != "free" {
+				if then != "free" && then != "done once more" {
 					if err := tm.claim("base", "ana", api.ClaimLock, item); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if strings.HasPrefix(then, "done") {
+				if then == "done" || then == "done by both" {
 					if err := tm.hand("base", "ana", item, map[string]string{"weight": "3"}); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if then == "done by both" {
+				if then == "done by both" || then == "done once more" {
 					if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				tm.connect("base", "tablet")
 				pass(time.Minute)
-				if then == "done by both" {
+				if then == "done by both" || then == "done once more" {
 					list, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
 					const no = "its holder has no record that weigh was given to you"
 					if err != nil || len(list) != 1 || !strings.Contains(list[0].Refused, no) {
 						t.Errorf("the outbox has %+v (%v)", list, err)
 					}
+					if then == "done by both" {
+						return
+					}
+					if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+						t.Fatal(err)
+					}
+					if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}); err != nil {
+						t.Fatal(err)
+					}
+					tm.wantOutbox("tablet")
 					return
 				}
 				for range 2 {

@@ -142,13 +142,15 @@ func (d *Desk) lessOf(no *kept) (out []*kept) {
 	return out
 }
 
-// mended drops what was refused of an item, once another result counts that its user brought by the same grant.
+// mended drops what was refused of an item, once another result counts that its user brought by the same grant, or by
+// another as its holder had no record of the first.
 func (d *Desk) mended(k *kept) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var writes []kv.Write
 	for _, key := range slices.Sorted(maps.Keys(d.refusals)) {
-		if no := d.refusals[key]; no.User == k.User && no.Grant == k.Grant && no.id() == k.id() {
+		if no := d.refusals[key]; no.User == k.User && no.id() == k.id() &&
+			(no.Grant == k.Grant || strings.Contains(no.Refused, noRecord)) {
 			writes = append(writes, kv.Write{Key: []byte(key), Delete: true})
 		}
 	}
@@ -173,6 +175,8 @@ const (
 	// where that was the answer to the user, who so has nothing in the outbox.
 	keptThere  = "; it is kept there"
 	saidAtOnce = "; it is kept there, as its user was told"
+	// noRecord begins what a holder says that does not know by what grant a result came (choreo/claims.go).
+	noRecord = "its holder has no record that "
 )
 
 // keptByHolder reports whether the holder of an item keeps a result that it refused.

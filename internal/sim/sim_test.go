@@ -26,7 +26,7 @@ var (
 // has a test of its own since, and the messages of a run are in another order than they were then.
 const (
 	newest = 9
-	oneOf  = 6
+	oneOf  = 10
 )
 
 // TestMain has memory collected less often, unless GOGC says how often: runs are short, and
@@ -66,11 +66,11 @@ func TestStoppedSeeds(t *testing.T) { several(t, sim.Stopped, 20) }
 func TestStrainedSeeds(t *testing.T) { several(t, sim.Strained, 10) }
 
 // TestClaimedSeeds runs a fixed set of those whose people's tasks are claimed by users.
-func TestClaimedSeeds(t *testing.T) { several(t, sim.Claimed, 12) }
+func TestClaimedSeeds(t *testing.T) { several(t, sim.Claimed, uint64(sample.Of(6, 12))) }
 
 // TestAbsentSeeds runs a fixed set of those with nodes that announce that they are away.
 func TestAbsentSeeds(t *testing.T) {
-	if total := several(t, sim.Absences+3, 6); total.Faults[sim.Away] == 0 {
+	if total := several(t, sim.Absences+3, uint64(sample.Of(4, 6))); total.Faults[sim.Away] == 0 {
 		t.Error("no node went out of reach as it announced")
 	}
 }
@@ -92,7 +92,7 @@ func TestStandInSeeds(t *testing.T) {
 }
 
 // TestEquippedSeeds runs a fixed set of those whose tasks hold resources.
-func TestEquippedSeeds(t *testing.T) { several(t, sim.Equipped, 12) }
+func TestEquippedSeeds(t *testing.T) { several(t, sim.Equipped, uint64(sample.Of(6, 12))) }
 
 // TestLinkedSeeds runs a fixed set of those with people's tasks that wait for one another. In such a set all of it
 // happens: items of several holders are locked together, somebody else takes one or the device is lost in the middle,

@@ -7,9 +7,9 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Who has the units of two keepers who gave away more than there is (rule 12): whoever has begun before others, then in
-// the order of the keepers' words, and last what is presumed to have failed. Who lacks a resource of an earlier partition
-// has none of a later one, unless it has begun; and what an attempt had, that has to which it was passed on.
+// Where two keepers gave away more units than there are (rule 12), whoever has begun has one before others, then those in
+// the order of the keepers' words, and last what is presumed to have failed. An item that lacks a resource of an earlier
+// partition has none of a later one, unless it has begun; and what an attempt had, that has to which it was passed on.
 func TestUnitsAfterASplit(t *testing.T) {
 	const crane, truck = "crane", "truck"
 	type job struct {

@@ -365,7 +365,7 @@ func (d *Desk) giveBack(ctx context.Context, who users.Who, of []*Row, reason st
 
 func (d *Desk) giveBackOne(ctx context.Context, who users.Who, r *Row, reason string) error {
 	// What is given back is not kept meanwhile as one whose lock was not answered (unanswered.go).
-	over, err := d.turns.Take(ctx, who.ID+" "+r.ID())
+	over, err := d.turn(ctx, who, r)
 	if err != nil {
 		return err
 	}

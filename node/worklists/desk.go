@@ -256,7 +256,7 @@ type Desk struct {
 	// on (Awake) these may be asked again.
 	standing     map[string]*kept
 	standingNext time.Duration
-	// turns are at items of which a user hands in something just now, by user and item.
+	// turns are at items of which this device changes just now how a user has them, by user and item.
 	turns turns.Of[string]
 	// putOffAsked is when the holders of what was put off were asked what it came to at last, as somebody looked
 	// (Awake).

@@ -29,7 +29,7 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 	}
 	r := of[0]
 	// Of two at one moment the second would not know what the first gave.
-	over, err := d.turns.Take(ctx, who.ID+" "+r.ID())
+	over, err := d.turn(ctx, who, r)
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +169,11 @@ func (d *Desk) finished(
 	name := who.Name
 	out.State, out.Holder, out.Delivered, out.Signed = api.ItemDone, &name, true, users.Signed(c.Word)
 	return &out, nil
+}
+
+// turn waits until this device does nothing else that changes how a user has an item; over lets the next one in.
+func (d *Desk) turn(ctx context.Context, who users.Who, r *Row) (over func(), err error) {
+	return d.turns.Take(ctx, who.ID+" "+r.ID())
 }
 
 // madeFrom are the items, as people read them, that their user did here out of reach and made from what waits to be

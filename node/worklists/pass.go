@@ -51,7 +51,7 @@ func (d *Desk) Transfer(ctx context.Context, in api.TransferRequest) (*api.Trans
 	if err != nil {
 		return nil, err
 	}
-	over, err := d.turns.Take(ctx, who.ID+" "+r.ID()) // as where it is given back
+	over, err := d.turn(ctx, who, r) // as where it is given back
 	if err != nil {
 		return nil, err
 	}

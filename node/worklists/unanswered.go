@@ -180,7 +180,7 @@ func (d *Desk) keepsWhole(who users.Who, r *Row) bool {
 
 // keepLost keeps one of them, as it stands now: it may have been given back or done since its holder listed it.
 func (d *Desk) keepLost(ctx context.Context, who users.Who, r *Row) error {
-	over, err := d.turns.Take(ctx, who.ID+" "+r.ID())
+	over, err := d.turn(ctx, who, r)
 	if err != nil {
 		return err
 	}

@@ -60,9 +60,8 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool, answered
 			blocked.add(sl.Task.Name)
 		case sl.Pending != nil && sl.Pick == nil:
 			nobody.add(sl.Pending.Action.Task)
-		case m.WithSomebody(sl.Current.ID, answered):
 		case !sl.State.Done() && (m.nobody[sl.Current.ID] != "" && (m.unseen[sl.Current.ID] != "" || !byUser(t.Role)) ||
-			(t.ByRole() && !performed(t.Role))):
+			(t.ByRole() && !performed(t.Role))) && !m.WithSomebody(sl.Current.ID, answered):
 			nobody.add(t.Name)
 		}
 	}
@@ -84,8 +83,13 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool, answered
 	failed.Kind, blocked.Kind, nobody.Kind, incident.Kind, interrupted.Kind = NeedFailed, NeedBlocked, NeedNobody,
 		NeedIncident, NeedInterrupted
 	goesOn.Kind = NeedGoesOn
-	return slices.DeleteFunc([]Need{interrupted, failed, blocked, goesOn, nobody, incident},
-		func(n Need) bool { return n.Number == 0 })
+	var out []Need
+	for _, n := range [...]*Need{&interrupted, &failed, &blocked, &goesOn, &nobody, &incident} {
+		if n.Number > 0 {
+			out = append(out, *n)
+		}
+	}
+	return out
 }
 
 // WithSomebody reports whether somebody can do a person's task whatever its role: who has it, or who answers for the

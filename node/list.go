@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -153,12 +154,8 @@ func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
 	}
 	found, err := lookAt(ctx, k.crew, func(s *shard) (out []progress) {
 		now := s.n.view.Census()
-		s.all(func(id workflow.InstanceID, h *held) {
-			row := rows[s][id]
-			if row == nil {
-				return
-			}
-			p, shown := progress{row: row}, h.shown()
+		s.those(maps.Keys(rows[s]), func(id workflow.InstanceID, h *held) {
+			p, shown := progress{row: rows[s][id]}, h.shown()
 			p.done, p.tasks, p.at = h.m.Progress()
 			p.needs, p.subject, p.state = s.n.view.NeedsAt(shown, now), h.subject(), h.m.Shown()
 			p.asOf, p.known, p.of = s.n.view.Oldest(shown)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"iter"
 	"log/slog"
 	"slices"
@@ -164,11 +165,18 @@ func (s *shard) all(fn func(workflow.InstanceID, *held)) {
 	}
 }
 
-// those is each for some of them, as far as they are in memory.
+// those is each for some of them, as far as they are in memory, in the order in which they came there.
 func (s *shard) those(some iter.Seq[workflow.InstanceID], fn func(workflow.InstanceID, *held)) {
-	for _, id := range slices.SortedFunc(some, workflow.InstanceID.Compare) {
+	var found []*held
+	for id := range some {
 		if h := s.held[id]; h != nil {
-			s.contained(id, func() { fn(id, h) })
+			found = append(found, h)
+		}
+	}
+	slices.SortFunc(found, func(a, b *held) int { return cmp.Compare(a.place, b.place) })
+	for _, h := range found {
+		if s.held[h.id] == h { // it still is
+			s.contained(h.id, func() { fn(h.id, h) })
 		}
 	}
 }

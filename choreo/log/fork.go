@@ -146,6 +146,9 @@ func (l *Log) vouch(q []grown) (more []*Strand) {
 // Forks are the chains that are proven to be forked, with the first number
 // that two facts have.
 func (l *Log) Forks() []fact.Head {
+	if l.Forked() == 0 {
+		return nil
+	}
 	var out []fact.Head
 	for _, c := range l.chains {
 		if c.ForkedAt > 0 {

@@ -64,8 +64,11 @@ func (s *State) Incidents() (out []IncidentView) {
 
 // orderInVain says of an attempt that an order began that something else counts, which whoever ordered could not know.
 func (a *Attempt) orderInVain() (out IncidentView, is bool) {
-	out = IncidentView{At: a.Assigned.Fact.At, Task: a.Task.Name, Who: a.Partner}
 	done, by, what := a.DoneAllTheSame(), a.PassedOver(), string(a.Task.Name)
+	if done == nil && by == nil {
+		return out, false
+	}
+	out = IncidentView{At: a.Assigned.Fact.At, Task: a.Task.Name, Who: a.Partner}
 	if done != nil {
 		out.At, out.Who = done.Success().Fact.At, done.Partner
 	}
@@ -74,8 +77,6 @@ func (a *Attempt) orderInVain() (out IncidentView, is bool) {
 		what += " was ordered to be left out, and had been done meanwhile: that result counts"
 	case done != nil:
 		what += " was ordered to be done once more, and had been done meanwhile: that result counts"
-	case by == nil:
-		return out, false
 	case by.Skips:
 		what += " was ordered to be done once more, and by another order it was left out: that one counts"
 	case a.Skips:
@@ -237,6 +238,9 @@ func (s *State) taskNamed(id fact.AttemptID) workflow.TaskName {
 
 // Uncounted are the facts that do not count, but for those of forked chains.
 func (s *State) Uncounted() (out []IncidentView) {
+	if len(s.refusals) == 0 { // nearly always, and lists of many instances ask each
+		return nil
+	}
 	first := func(a, b refusal) int { return log.ByTime(s.refusals[a].first, s.refusals[b].first) }
 	order := slices.SortedFunc(maps.Keys(s.refusals), first)
 	for _, r := range order[:min(len(order), maxUncounted)] {

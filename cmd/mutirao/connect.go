@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,6 +33,9 @@ func ask(fn asking) func(*cobra.Command, []string) error {
 		node, err := connect(cmd)
 		if err != nil {
 			return err
+		}
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(400) // most end before it is worth its time to look for what they need no more
 		}
 		return fn(cmd.Context(), uiOf(cmd), node, args)
 	}

@@ -28,6 +28,9 @@ var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " 
 
 // Line is Text in one line: line breaks and tabs become spaces.
 func Line(s string) string {
+	if first(s, "") < 0 { // most cells of a long table
+		return s
+	}
 	s = lineBreaks.Replace(s)
 	return replace(s, "", show)
 }

@@ -14,7 +14,11 @@ import (
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
-		n += runeWidth(r)
+		if ' ' <= r && r < 0x7f {
+			n++
+		} else {
+			n += runeWidth(r)
+		}
 	}
 	return n
 }

@@ -348,6 +348,23 @@ func BenchmarkAtSize(b *testing.B) {
 			}
 		})
 	})
+	b.Run("instances/client", func(b *testing.B) { // as the command line has them, from another process
+		dir := b.TempDir()
+		served, err := httpapi.Serve(dir, "127.0.0.1:0", svc, httpapi.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer served.Close(ctx)
+		client, err := httpapi.Dial(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		eachLoop(b, func() {
+			if all, err := client.Instances(ctx, false); err != nil || len(all) < held {
+				b.Fatal(len(all), err)
+			}
+		})
+	})
 	for _, path := range []string{"/", "/instances", "/instances?q=street+777", "/messages"} {
 		if path == "/messages" {
 			user = "one"

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/choreo"
+	"github.com/mutirao-mesh/mutirao/membership/moment"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/worklists"
 	"github.com/mutirao-mesh/mutirao/workflow"
+	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
 // Needs are why an instance needs a person, as far as is known here.
@@ -21,13 +23,27 @@ func (vw *View) NeedsAt(h *Held, c *Census) []api.Need { return vw.Now(vw.standi
 // Census is who can do people's tasks at one moment, as far as is asked.
 type Census struct {
 	partners    Partners
+	now         moment.Now
 	roles       map[workflow.RoleName]bool // nil: not asked yet
 	users       []workflow.RoleName
 	askedOfUser bool
+	people      map[worklist.User]bool // whether they are known, of those that were asked about
 }
 
 // Census begins to ask who can do people's tasks now.
-func (vw *View) Census() *Census { return &Census{partners: vw.Partners} }
+func (vw *View) Census() *Census {
+	return &Census{partners: vw.Partners, now: vw.Clock.Now(), people: map[worklist.User]bool{}}
+}
+
+// known reports whether a user is known.
+func (c *Census) known(u worklist.User) bool {
+	known, asked := c.people[u]
+	if !asked {
+		_, known = c.partners.Person(u)
+		c.people[u] = known
+	}
+	return known
+}
 
 // performed reports whether somebody has a role.
 func (c *Census) performed(r workflow.RoleName) bool {
@@ -51,13 +67,13 @@ func (c *Census) byUser(r workflow.RoleName) bool {
 // needs are Needs as if no holder were gone of what others presume to have failed.
 func (vw *View) needs(h *Held, c *Census) []api.Need {
 	out := []api.Need{}
-	for _, x := range h.M.Needs(c.performed, c.byUser, vw.answered(h)) {
+	for _, x := range h.M.Needs(c.performed, c.byUser, c.answered(h)) {
 		out = append(out, api.Need{
 			Kind: string(x.Kind), Number: x.Number, Presumed: x.Presumed,
 			Tasks: append([]workflow.TaskName{}, x.Tasks...),
 		})
 	}
-	if n, is := vw.overdue(h); is {
+	if n, is := vw.overdue(h, c); is {
 		out = append([]api.Need{n}, out...)
 	}
 	for _, i := range vw.lost(h) {
@@ -78,16 +94,13 @@ func (vw *View) needs(h *Held, c *Census) []api.Need {
 }
 
 // answered reports whether who answers for an instance is known.
-func (vw *View) answered(h *Held) func() bool {
-	return func() bool {
-		_, known := vw.Partners.Person(h.M.Responsible())
-		return known
-	}
+func (c *Census) answered(h *Held) func() bool {
+	return func() bool { return c.known(h.M.Responsible()) }
 }
 
 // overdue are the tasks of people whose deadline is over, while nobody has done anything about that; false: none is.
-func (vw *View) overdue(h *Held) (n api.Need, is bool) {
-	for x := range vw.eachOverdue(h) {
+func (vw *View) overdue(h *Held, c *Census) (n api.Need, is bool) {
+	for x := range vw.eachOverdue(h, c) {
 		if n.Number++; n.Since == nil || x.Since.Before(*n.Since) {
 			n.Since = &x.Since
 		}
@@ -101,7 +114,7 @@ func (vw *View) overdue(h *Held) (n api.Need, is bool) {
 
 // Overdue are these tasks, with the commands by which those who decide say what becomes of that.
 func (vw *View) Overdue(h *Held) (out []api.Overdue) {
-	for x := range vw.eachOverdue(h) {
+	for x := range vw.eachOverdue(h, vw.Census()) {
 		x.Label = h.M.Definition().LabelOf(x.Task)
 		for _, command := range []string{"task continue %s %s", "task stop %s %s", "task extend %s %s --by SPAN"} {
 			x.Commands = append(x.Commands, "mutirao "+fmt.Sprintf(command, h.M.Instance(), x.Task))
@@ -111,16 +124,17 @@ func (vw *View) Overdue(h *Held) (out []api.Overdue) {
 	return out
 }
 
-func (vw *View) eachOverdue(h *Held) iter.Seq[api.Overdue] {
+func (vw *View) eachOverdue(h *Held, c *Census) iter.Seq[api.Overdue] {
+	by := vw.Reckoning()
+	by.Known = c.known
 	return func(yield func(api.Overdue) bool) {
-		now := vw.Clock.Now()
-		for _, d := range vw.Deadlines(h, now) {
+		for _, d := range vw.deadlines(h, c.now, by) {
 			if !d.Overdue() {
 				continue
 			}
 			x := api.Overdue{
 				Task: d.Task.Name, Partner: vw.People.Name(d.Partner), Item: worklists.ItemID(h.M.Instance(), d.Item),
-				Since: now.Wall.Add(d.Left).Round(time.Second).UTC(),
+				Since: c.now.Wall.Add(d.Left).Round(time.Second).UTC(),
 			}
 			if !yield(x) {
 				return

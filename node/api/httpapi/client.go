@@ -139,14 +139,9 @@ func call[T any](ctx context.Context, c *Client, rt *route, query url.Values, bo
 func callHeader[T any](
 	ctx context.Context, c *Client, rt *route, query url.Values, body any, params ...string,
 ) (reply T, header http.Header, err error) {
-	resp, err := c.do(ctx, rt, query, body, params...)
+	b, resp, err := c.fetch(ctx, rt, query, body, params...)
 	if err != nil {
 		return reply, nil, err
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	if err != nil {
-		return reply, nil, c.lost(ctx, err)
 	}
 	if p, ok := any(&reply).(*picture); ok {
 		p.kind, p.data = resp.Header.Get("Content-Type"), b
@@ -155,14 +150,34 @@ func callHeader[T any](
 	if rt.reply == nil || resp.StatusCode == http.StatusNoContent {
 		return reply, resp.Header, nil
 	}
-	// Unknown fields are allowed: the node may be newer than its client.
+	return reply, resp.Header, decodeReply(b, &reply)
+}
+
+// fetch is what a request is answered with, and the response whose body that was.
+func (c *Client) fetch(
+	ctx context.Context, rt *route, query url.Values, body any, params ...string,
+) ([]byte, *http.Response, error) {
+	resp, err := c.do(ctx, rt, query, body, params...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
+		return nil, nil, c.lost(ctx, err)
+	}
+	return b, resp, nil
+}
+
+// decodeReply reads a reply. Unknown fields are allowed: the node may be newer than its client.
+func decodeReply(b []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber() // data may be whole numbers of 64 bits, which a float64 has no room for
-	if err := dec.Decode(&reply); err != nil {
-		return reply, nil, api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).
+	if err := dec.Decode(into); err != nil {
+		return api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).
 			WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
 	}
-	return reply, resp.Header, nil
+	return nil
 }
 
 // do sends a request and returns the reply of a success. A request that the

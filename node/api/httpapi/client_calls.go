@@ -51,13 +51,54 @@ func (c *Client) Start(ctx context.Context, r api.StartRequest) (*api.Started, e
 	return call[*api.Started](ctx, c, startRoute, nil, r)
 }
 
-// Instances implements Service.
+// Instances implements Service. The node makes a page while the one before is read here.
 func (c *Client) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
-	return api.AllInstances(ctx, all, c.InstancePage)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // nobody takes further pages
+	type page struct {
+		doc  []byte
+		next string
+		err  error
+	}
+	pages := make(chan page)
+	go func() {
+		for q := (api.InstanceQuery{All: all, Limit: api.MaxPage}); ; {
+			doc, resp, err := c.fetch(ctx, instancesRoute, pageQuery(q), nil)
+			p := page{doc: doc, err: err}
+			if err == nil {
+				p.next = nextPage(resp.Header)
+			}
+			select {
+			case pages <- p:
+			case <-ctx.Done():
+				return
+			}
+			if q.After = p.next; q.After == "" {
+				return
+			}
+		}
+	}()
+	return api.AllInstances(ctx, all, func(context.Context, api.InstanceQuery) (*api.InstancePage, error) {
+		p := <-pages
+		if p.err != nil {
+			return nil, p.err
+		}
+		out := &api.InstancePage{Next: p.next}
+		return out, decodeReply(p.doc, &out.Instances)
+	})
 }
 
 // InstancePage implements Service.
 func (c *Client) InstancePage(ctx context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
+	list, header, err := callHeader[[]api.InstanceSummary](ctx, c, instancesRoute, pageQuery(q), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &api.InstancePage{Instances: list, Next: nextPage(header)}, nil
+}
+
+// pageQuery asks for a page of the list of instances.
+func pageQuery(q api.InstanceQuery) url.Values {
 	query := url.Values{"all": {strconv.FormatBool(q.All)}}
 	if q.Limit != 0 {
 		query.Set("limit", strconv.Itoa(q.Limit))
@@ -65,11 +106,7 @@ func (c *Client) InstancePage(ctx context.Context, q api.InstanceQuery) (*api.In
 	if q.After != "" {
 		query.Set("after", q.After)
 	}
-	list, header, err := callHeader[[]api.InstanceSummary](ctx, c, instancesRoute, query, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &api.InstancePage{Instances: list, Next: nextPage(header)}, nil
+	return query
 }
 
 // Show implements Service.

@@ -180,6 +180,35 @@ partitions: {air: {tasks: [fly], partner: tablet}, land: {tasks: [rest], partner
 	})
 }
 
+// Whoever has an item is not told that it passes to the responsible user once that user was removed, as it stays.
+func TestNobodyIsToldThatAnItemPassesToWhoIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, rotaID := nurses(t)
+		if err := tm.p["base"].api.Cancel(t.Context(), rotaID, "no need"); err != nil {
+			t.Fatal(err)
+		}
+		tm.add("base", strings.NewReplacer("workflow: plan", "workflow: plan\ntransfer: 1h", "[1h, 30m]", "[2h]").Replace(plan))
+		if _, err := tm.p["base"].api.Start(t.Context(), api.StartRequest{Workflow: "plan", Responsible: "ana"}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, tm.itemOf("tablet", "bia", "look").ID); err != nil {
+			t.Fatal(err)
+		}
+		if x := tm.itemOf("tablet", "bia", "look").Transfer; x == nil || x.To != "ana" {
+			t.Fatalf("to bia the item passes on: %+v", x)
+		}
+		if _, err := tm.p["base"].api.RemoveUser(t.Context(), "ana"); err != nil {
+			t.Fatal(err)
+		}
+		pass(2*time.Hour + time.Minute)
+		if x := tm.itemOf("tablet", "bia", "look").Transfer; x != nil {
+			t.Errorf("to bia the item passes on: %+v", x)
+		}
+		tm.wantMessages("tablet", "bia", "*plan deadline: look is due in 2h")
+	})
+}
+
 // When an item will pass to the responsible user is shown beforehand, to whoever has it also out of reach, by the own
 // clock; that user is told that it has passed, and later that its deadline is over.
 func TestPeopleAreToldThatAnItemPasses(t *testing.T) {

@@ -316,3 +316,38 @@ func TestWhatItsHolderHasNoRecordOfIsTold(t *testing.T) {
 		})
 	}
 }
+
+// A result that counted, and does not any more as its holder was put back from a copy from before it, is in the outbox
+// of the device that handed it in, with what to do; done once more, it leaves it.
+func TestWhatCountedIsToldWhereItsHolderHasNoRecordOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offlineNurses(t)
+		old := tm.p["base"].disk.backup()
+		do := func() {
+			t.Helper()
+			if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+				t.Fatal(err)
+			}
+			if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := tm.task("base", id, "weigh"); got != workflow.Succeeded {
+				t.Fatalf("weigh is %s", got)
+			}
+			tm.wantOutbox("tablet")
+		}
+		do()
+		tm.disconnect("base", "tablet")
+		tm.p["base"].crash()
+		tm.p["base"].disk.restore(old)
+		tm.p["base"].start()
+		tm.connect("base", "tablet")
+		pass(2 * time.Minute)
+		list, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
+		const no = "it counted, and does not any more: its holder has no record that weigh was given to you"
+		if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Refused, no) {
+			t.Errorf("the outbox has %+v (%v)", list, err)
+		}
+		do()
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/membership/moment"
@@ -18,7 +19,7 @@ import (
 
 // This file remembers, at a node that takes no part in an instance, what its users handed in there and counts. It may
 // come not to: a holder may not have heard yet that another had done the task, or that what it stands in for was done
-// after all. Nobody tells that to such a node, so it asks now and then, by the same word, and puts what does not count
+// after all, or it may be put back from an older copy. Nobody tells that to such a node, so it asks now and then, by the same word, and puts what does not count
 // any more into the outbox.
 
 // stillCounts is in place of the reason of a result that counts, as its holder said last.
@@ -155,11 +156,16 @@ func (d *Desk) askCounted() {
 		ctx, cancel := context.WithTimeout(context.Background(), soonPatience)
 		done, err := d.bring(ctx, workflow.PartnerID(k.At), c)
 		cancel()
+		var no refusal
 		switch {
 		case err == nil && done.Kept != "":
 			d.countsNoMore(key, k, "it counted, and does not any more, "+Because(done.Kept)+keptThere, done.Result)
-		case err != nil && !errors.As(err, new(refusal)):
+		case err != nil && !errors.As(err, &no):
 			mute[k.At] = true
+		case err != nil:
+			if _, said, is := strings.Cut(no.Error(), noRecord); is {
+				d.countsNoMore(key, k, "it counted, and does not any more: "+noRecord+said, worklist.ID{})
+			}
 		}
 	}
 }

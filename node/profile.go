@@ -24,6 +24,7 @@ type profileService struct {
 	people    *people
 	learned   *assignment.Learned
 	instances *instances
+	jobs      interface{ Review() }
 	announce  func() error
 	explain   func(error) error
 }
@@ -59,6 +60,7 @@ func (s *profileService) SetProfile(ctx context.Context, c api.ProfileChange) (*
 	if err := s.announce(); err != nil {
 		return nil, s.explain(err)
 	}
+	s.jobs.Review() // what waits for a worker may wait for what this node has no more
 	s.tools.nudge()
 	s.instances.reconsider(s.tools.member.ID()) // what waits here may be for this node now
 	out, err := s.Profile(ctx)

@@ -400,8 +400,8 @@ func (n *Node) newService(t *tools, s *stock) *service {
 			doctor: n.newDoctor(s, &work), explain: n.explain,
 		},
 		profileService{
-			tools: t, own: s.own, people: n.people, learned: s.learned, instances: n.instances, announce: n.announce,
-			explain: n.explain,
+			tools: t, own: s.own, people: n.people, learned: s.learned, instances: n.instances, jobs: n.jobs,
+			announce: n.announce, explain: n.explain,
 		},
 		libraryService{library: n.library, data: n.data, explain: n.explain},
 		instanceService{desk: n.desk, worklists: n.worklists, filing: n.filing, explain: n.explain},

@@ -101,6 +101,7 @@ type Members interface {
 // New has no jobs yet.
 func New(s Surroundings) *Desk {
 	x := &Desk{Surroundings: s, pool: &runner.Pool{}, elsewhere: newElsewhere()}
+	x.pool.Serves = x.Served
 	x.pool.Recall()
 	return x
 }
@@ -108,6 +109,9 @@ func New(s Surroundings) *Desk {
 // Recalled is called when the jobs have been started again that were here before the node began: from then on a lease
 // that is not known is none.
 func (x *Desk) Recalled() { x.pool.Recalled() }
+
+// Review is called when this node announces other applications: what waits for one that it has no more fails.
+func (x *Desk) Review() { x.pool.Review() }
 
 // Close has nobody wait for jobs any more.
 func (x *Desk) Close() {

@@ -15,10 +15,13 @@ import (
 // Pool holds the jobs of applications that workers do: programs that come for a job, keep
 // it by signs of life, and bring its result. Each job is with one worker at a time, by a
 // lease; what has no lease waits. Who has one must be durable before the worker hears of
-// it, so a lease is given in two steps (Reserve, then Offer.Give). The zero Pool works; its
+// it, so a lease is given in two steps (Reserve, then Offer.Give). The zero Pool works, for all applications; its
 // methods may be called from any goroutine. Every started job is answered as a Runner
 // answers it; one whose result could not be recorded may be answered again.
 type Pool struct {
+	// Serves reports whether workers do an application here; nil: they do any.
+	Serves func(workflow.ApplicationName) bool
+
 	mu      sync.Mutex // guards what follows
 	jobs    map[string]*pooled
 	byKey   map[LeaseKey]*pooled
@@ -330,6 +333,9 @@ func (p *Pool) lapse(w *pooled, l *lease) {
 
 // back has a job wait again, after a rest. The caller holds p.mu.
 func (p *Pool) back(w *pooled) {
+	if p.withdrawn(w) {
+		return
+	}
 	rest := min(firstRest<<min(w.rests, 10), maxRest)
 	w.rests++
 	w.lease, w.since = nil, time.Now()
@@ -341,6 +347,30 @@ func (p *Pool) back(w *pooled) {
 			p.offer(w)
 		}
 	})
+}
+
+// Review fails what waits for workers that do not do its application here any more. What a worker has may come to its end.
+func (p *Pool) Review() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.jobs {
+		if w.lease == nil {
+			p.withdrawn(w)
+		}
+	}
+}
+
+// withdrawn fails a job that nobody has if workers do not do its application here any more. The caller holds p.mu.
+func (p *Pool) withdrawn(w *pooled) bool {
+	if p.Serves == nil || p.Serves(w.Application) {
+		return false
+	}
+	p.remove(w, ErrOver)
+	go func() {
+		defer p.all.Done()
+		w.done(absent(w.Application))
+	}()
+	return true
 }
 
 // endLease forgets a lease, and remembers why it ended. The caller holds p.mu.

@@ -213,13 +213,18 @@ func (r *Runner) instant(j Job) (Result, bool) {
 	app, ok := r.apps[j.Application]
 	switch {
 	case !ok:
-		return failure("this node has no application %q: add it under applications in %s, or announce it "+
-			"(mutirao profile set)", j.Application, configs.File), true
+		return absent(j.Application), true
 	case !app.allows(j.Origin):
 		return failure("this node does not let workflow %q, listed by %s, use application %q: %s",
 			j.Origin.Workflow, orNobody(j.Origin.Authors), j.Application, j.Origin.Remedy(app.allows)), true
 	}
 	return Result{}, false
+}
+
+// absent is the result of a job whose application is not here.
+func absent(app workflow.ApplicationName) Result {
+	return failure("this node has no application %q: add it under applications in %s, or announce it "+
+		"(mutirao profile set)", app, configs.File)
 }
 
 func orNobody(names []string) string {

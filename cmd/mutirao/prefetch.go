@@ -23,7 +23,8 @@ the order of the list. Of items that the user has not taken no file comes: their
 is for whoever has them. It is off until switched on, for each user, also across
 restarts, at all nodes at which the user is signed in; --at-most bounds how much of the
 link it takes at each. Worklist disconnect fetches what is still missing of locked items
-in any case, as fast as it can.` + forWhom,
+in any case, as fast as it can; and what a task reads that was given to this node itself
+comes as soon as the task can begin here, whatever is set.` + forWhom,
 		Example:   "  mutirao worklist prefetch on --at-most 200\n  mutirao worklist prefetch status --user bia\n  mutirao worklist prefetch off",
 		Args:      arguments("on|off|status"),
 		ValidArgs: []string{"on", "off", "status"},

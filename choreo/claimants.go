@@ -216,13 +216,18 @@ func itemView(a *state.Attempt, since *state.Moments) ItemView {
 	return v
 }
 
+// MaxGrants bounds the grants of one item to one person that are told.
+const MaxGrants = 16
+
 // ItemFor is an item as it concerns one person.
 type ItemFor struct {
 	ItemView
-	// Last is the last grant by which the person got it; zero: none. Over: it cannot be done any more; if the person still
-	// has it then, or it is kept for the person, Word says by which word, and it can be given back.
-	Last worklist.ID
-	Over bool
+	// Last is the last grant by which the person got it; zero: none. Grants are all by which the person ever did, the
+	// newest first, at most MaxGrants. Over: it cannot be done any more; if the person still has it then, or it is kept
+	// for the person, Word says by which word, and it can be given back.
+	Last   worklist.ID
+	Grants []worklist.ID
+	Over   bool
 	// Lost is why the person has it no more, who had it; nil: the person has it, gave it back, did it, or never had it.
 	// Without a moment it is as of now: its holder has written nothing down since.
 	Lost *worklist.Loss
@@ -317,6 +322,25 @@ func (m *Machine) ItemsFor(u worklist.User) (out []ItemFor) {
 			x.Word, x.Joint = open[i].Word, open[i].Joint
 			out = append(out, x)
 		}
+	}
+	for i := range out {
+		if x := &out[i]; !x.Last.IsZero() {
+			x.Grants = m.grantsOf(x.Item, u)
+		}
+	}
+	return out
+}
+
+// grantsOf are the grants of an item to a person, also one that a fork took away, the newest first, at most MaxGrants.
+func (m *Machine) grantsOf(i worklist.Item, u worklist.User) (out []worklist.ID) {
+	forked, grants := m.state.Forked()
+	for n, l := range forked {
+		if l.Item == i && l.User == u {
+			out = append(out, grants[n])
+		}
+	}
+	if m.Claims() {
+		out = append(m.state.People().Board.Grants(i, u, MaxGrants-len(out)), out...)
 	}
 	return out
 }

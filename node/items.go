@@ -162,8 +162,8 @@ func (k peoplesItems) addItems(
 	for i, v := range views {
 		r := worklists.Row{
 			Instance: h.m.Instance(), Workflow: h.def.Def.Name, Task: v.Task.Name, Item: v.Item, Role: v.Role,
-			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Over: v.Over,
-			At: v.Partner, AsOf: now.Wall,
+			Priority: v.Task.Priority, Offline: v.Task.Offline, Since: now.Wall, Grant: v.Last, Grants: v.Grants,
+			Over: v.Over, At: v.Partner, AsOf: now.Wall,
 			Place: i, Doc: show.Short(v.Task.Doc, worklists.MaxDoc), Subject: about,
 			Label: v.Task.Label, WorkflowLabel: h.m.Definition().Label,
 		}

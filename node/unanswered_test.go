@@ -236,84 +236,114 @@ func TestALockThatNobodyAskedForIsNotKept(t *testing.T) {
 }
 
 // A user who loses a lock as its holder was put back from an older copy is told so, under the list and in messages,
-// also after a restart: whether nobody has the item now, somebody else has it, or has done it. What the user has done
-// of it stays in the outbox, with what to do.
+// also after a restart: whether nobody has the item now, somebody else has it, or has done it, and also where the copy
+// knows that the user had the item before and gave it back, or lost it. What the user has done of it stays in the
+// outbox, with what to do.
 func TestWhatItsHolderHasNoRecordOfIsTold(t *testing.T) {
-	const why = "its holder has no record any more that it was given: it may have been put back from an older copy"
-	for _, then := range []string{"free", "taken", "done", "done by both", "done once more"} {
-		t.Run(then, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tm, id, item := offlineNurses(t)
-				old := tm.p["base"].disk.backup()
-				if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
-					t.Fatal(err)
-				}
-				tm.disconnect("base", "tablet")
-				tm.disconnect("phone", "tablet")
-				tm.p["base"].crash()
-				tm.p["base"].disk.restore(old)
-				tm.p["base"].start()
-				pass(time.Minute)
-				if then != "free" && then != "done once more" {
-					if err := tm.claim("base", "ana", api.ClaimLock, item); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if then == "done" || then == "done by both" {
-					if err := tm.hand("base", "ana", item, map[string]string{"weight": "3"}); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if then == "done by both" || then == "done once more" {
-					if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}); err != nil {
-						t.Fatal(err)
-					}
-				}
-				tm.connect("base", "tablet")
-				pass(time.Minute)
-				if then == "done by both" || then == "done once more" {
-					list, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
-					const no = "its holder has no record that weigh was given to you"
-					if err != nil || len(list) != 1 || !strings.Contains(list[0].Refused, no) {
-						t.Errorf("the outbox has %+v (%v)", list, err)
-					}
-					if then == "done by both" {
-						return
-					}
-					if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
-						t.Fatal(err)
-					}
-					if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}); err != nil {
-						t.Fatal(err)
-					}
-					tm.wantOutbox("tablet")
-					return
-				}
-				for range 2 {
-					want := map[string][]string{"free": {"weigh READY"}, "done": {"feed READY"}}[then]
-					tm.wantItems("tablet", "bia", want...)
-					tm.wantLost("tablet", "bia", "weigh as "+why)
-					tm.wantLostTold("tablet", "bia", "weigh is no longer yours, as "+why)
-					tm.restart()
-					pass(time.Minute)
-				}
-				if then != "free" {
-					return
-				}
-				if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
-					t.Fatal(err)
-				}
-				pass(time.Minute)
-				tm.wantLost("tablet", "bia")
-				tm.wantLostTold("tablet", "bia")
-				if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
-					t.Error(err)
-				}
-				if got := tm.task("base", id, "weigh"); got != workflow.Succeeded {
-					t.Errorf("weigh is %s", got)
-				}
+	for _, before := range []string{"", "given back", "lease ended"} {
+		for _, then := range []string{"free", "taken", "done", "done by both", "done once more", "done on return"} {
+			t.Run(before+"/"+then, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { losesARecord(t, before, then) })
 			})
-		})
+		}
+	}
+}
+
+func losesARecord(t *testing.T, before, then string) {
+	const why = "its holder has no record any more that it was given: it may have been put back from an older copy"
+	tm, id, item := offlineNurses(t)
+	if before != "" {
+		if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch before {
+	case "given back":
+		if err := tm.claim("tablet", "bia", api.ClaimRelease, item); err != nil {
+			t.Fatal(err)
+		}
+	case "lease ended":
+		tm.disconnect("base", "tablet")
+		pass(8 * 24 * time.Hour)
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		tm.wantLost("tablet", "bia", "weigh as its lease is over")
+	}
+	old := tm.p["base"].disk.backup()
+	if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+		t.Fatal(err)
+	}
+	tm.disconnect("base", "tablet")
+	tm.disconnect("phone", "tablet")
+	tm.p["base"].crash()
+	tm.p["base"].disk.restore(old)
+	tm.p["base"].start()
+	pass(time.Minute)
+	if then == "taken" || then == "done" || then == "done by both" {
+		if err := tm.claim("base", "ana", api.ClaimLock, item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if then == "done" || then == "done by both" {
+		if err := tm.hand("base", "ana", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const no = "its holder has no record that weigh was given to you"
+	if then == "done on return" {
+		tm.connect("base", "tablet")
+		pass(time.Second)
+		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}), api.Refused, no)
+		tm.wantLost("tablet", "bia", "weigh as "+why)
+		wantCode(t, tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}), api.Refused, no)
+		return
+	}
+	if then == "done by both" || then == "done once more" {
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tm.connect("base", "tablet")
+	pass(time.Minute)
+	if then == "done by both" || then == "done once more" {
+		list, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
+		if err != nil || len(list) != 1 || !strings.Contains(list[0].Refused, no) {
+			t.Errorf("the outbox has %+v (%v)", list, err)
+		}
+		if tm.wantLost("tablet", "bia"); then == "done by both" {
+			return
+		}
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "4"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.wantOutbox("tablet")
+		return
+	}
+	for range 2 {
+		want := map[string][]string{"free": {"weigh READY"}, "done": {"feed READY"}}[then]
+		tm.wantItems("tablet", "bia", want...)
+		tm.wantLost("tablet", "bia", "weigh as "+why)
+		tm.wantLostTold("tablet", "bia", "weigh is no longer yours, as "+why)
+		tm.restart()
+		pass(time.Minute)
+	}
+	if then != "free" {
+		return
+	}
+	if err := tm.claim("tablet", "bia", api.ClaimLock, item); err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Minute)
+	tm.wantLost("tablet", "bia")
+	tm.wantLostTold("tablet", "bia")
+	if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+		t.Error(err)
+	}
+	if got := tm.task("base", id, "weigh"); got != workflow.Succeeded {
+		t.Errorf("weigh is %s", got)
 	}
 }
 

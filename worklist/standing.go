@@ -172,6 +172,21 @@ func (b *Board) Had(u User) (had map[Item]ID, lost map[Item]*Loss) {
 	return had, lost
 }
 
+// Grants are those by which a user ever got an item, the newest first, at most so many: also those that do not count.
+func (b *Board) Grants(i Item, u User, most int) (out []ID) {
+	it := b.items[i]
+	if it == nil {
+		return nil
+	}
+	for _, f := range slices.Backward(it.facts) {
+		b.steps++
+		if f.grantee() == u && len(out) < most {
+			out = append(out, f.ID)
+		}
+	}
+	return out
+}
+
 // adopts reports whether an item ended with a result of a user that was adopted.
 func (it *item) adopts(u User) bool {
 	e := it.end()

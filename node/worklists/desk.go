@@ -266,7 +266,7 @@ type Desk struct {
 	heard       map[string]map[workflow.PartnerID]*heard // by user
 	silent      map[string][]workflow.PartnerID          // by user: who did not answer at last
 	// by user and item: of whom it was taken from here
-	taken    map[string]map[string]workflow.PartnerID
+	taken    map[string]map[string]took
 	losses   map[string]string                         // by key in the store: why it was lost, as is noted there
 	seen     map[workflow.InstanceID]map[string]*marks // messages that were read, by user
 	staleAt  int                                       // which of them was looked at last
@@ -302,7 +302,7 @@ func New(in Surroundings) (*Desk, error) {
 		hears: ration.New(loadsRation),
 		kept:  map[string]*kept{}, refusals: map[string]*kept{},
 		heard: map[string]map[workflow.PartnerID]*heard{}, silent: map[string][]workflow.PartnerID{},
-		taken: map[string]map[string]workflow.PartnerID{}, losses: map[string]string{}, counted: map[string]counted{},
+		taken: map[string]map[string]took{}, losses: map[string]string{}, counted: map[string]counted{},
 		seen:  map[workflow.InstanceID]map[string]*marks{},
 		hands: map[string]*worklist.Hand{}, settings: map[string]own.Switch{},
 		needs: map[string]map[string][]workflow.File{}, joints: map[string]*joint{}, takes: map[string]int{},

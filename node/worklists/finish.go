@@ -78,6 +78,9 @@ func (d *Desk) Finish(ctx context.Context, in api.ItemResult) (*api.Item, error)
 		d.ungive(given)
 	}
 	if r.Mine == "" {
+		if r.unrecorded {
+			d.noteUnrecorded(who, *r)
+		}
 		d.dropUndone(who, r)
 	}
 	return nil, d.inWords(r, body, err)

@@ -44,7 +44,7 @@ func (d *Desk) holderFor(user, item string) workflow.PartnerID {
 	if k := d.kept[string(Prefix)+user+" "+item]; k != nil {
 		return workflow.PartnerID(k.At)
 	}
-	return d.taken[user][item]
+	return d.taken[user][item].at
 }
 
 // counting leaves of what a partner says what it may say. The caller holds d.mu.

@@ -419,7 +419,7 @@ func (d *Desk) addKept(who users.Who, rows []Row, judges func(*kept) bool) []Row
 			d.drop(k)
 			if !listed {
 				d.unexplains(who.ID, was)
-			} else if rows[i].unrecorded() {
+			} else if rows[i].unrecorded {
 				d.noteUnrecorded(who, was)
 			}
 			continue

@@ -290,7 +290,7 @@ func TestWhatIsGivenIsNotAskedFor(t *testing.T) {
 		if k == nil || k.more().Sheet == nil || k.more().Sheet.Doc != "Weigh it." {
 			t.Errorf("%s: the device keeps %+v", x.what, k)
 		}
-		if d.taken["bia"][locked.ID()] != "base" {
+		if d.taken["bia"][locked.ID()].at != "base" {
 			t.Errorf("%s: it is not noted of whom it was taken", x.what)
 		}
 	}

@@ -287,6 +287,7 @@ func (d *Desk) noteRows(
 	}
 	d.mu.Lock()
 	rows = d.counting(who, p, rows)
+	d.compareGrants(who.ID, rows)
 	d.mu.Unlock()
 	d.remember(who, p, only, rows, asked)
 	for i := range rows { // also when only messages are read: they go by what is kept

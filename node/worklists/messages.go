@@ -382,12 +382,12 @@ func (d *Desk) pruneTaken() {
 		mine := map[string]bool{}
 		for p, is := range d.heard[user] {
 			for i := range is.rows {
-				if r := &is.rows[i]; r.Mine != "" && of[r.ID()] == p {
+				if r := &is.rows[i]; r.Mine != "" && of[r.ID()].at == p {
 					mine[r.ID()] = true
 				}
 			}
 		}
-		maps.DeleteFunc(of, func(item string, _ workflow.PartnerID) bool {
+		maps.DeleteFunc(of, func(item string, _ took) bool {
 			if !mine[item] {
 				d.dropTaken(user, item)
 			}
@@ -401,7 +401,7 @@ func (d *Desk) forgetTaken(who users.Who, r *Row) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unlist(who.ID, r.At, r.ID())
-	if d.taken[who.ID][r.ID()] != "" {
+	if d.taken[who.ID][r.ID()].at != "" {
 		d.dropTaken(who.ID, r.ID())
 	}
 	if delete(d.taken[who.ID], r.ID()); len(d.taken[who.ID]) == 0 {
@@ -418,7 +418,7 @@ func (d *Desk) takenElsewhere(who users.Who) (out []Row) {
 	for p, of := range listed {
 		for _, r := range of {
 			d.mu.Lock()
-			here := d.taken[who.ID][r.ID()] == p
+			here := d.taken[who.ID][r.ID()].at == p
 			d.mu.Unlock()
 			if p != d.in.Self && here && (r.Mine != "" || r.Lost != "" && !r.undated) {
 				rows = append(rows, r)
@@ -447,8 +447,8 @@ func (d *Desk) takenElsewhere(who users.Who) (out []Row) {
 func (d *Desk) askHolders(ctx context.Context, who users.Who, all bool) {
 	of := map[workflow.PartnerID]bool{}
 	d.mu.Lock()
-	for _, p := range d.taken[who.ID] {
-		of[p] = true
+	for _, t := range d.taken[who.ID] {
+		of[t.at] = true
 	}
 	d.mu.Unlock()
 	for _, k := range d.allKept(who.ID) {

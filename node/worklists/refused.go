@@ -477,7 +477,7 @@ func (d *Desk) unloseLocked(k *kept) {
 			}
 		}
 	}
-	if d.taken[k.User][id] == workflow.PartnerID(k.At) {
+	if d.taken[k.User][id].at == workflow.PartnerID(k.At) {
 		d.dropTaken(k.User, id)
 		delete(d.taken[k.User], id)
 	}

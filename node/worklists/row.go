@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
@@ -30,6 +31,9 @@ type Row struct {
 	// Mine is how the person has it; empty: not. Grant is by what the person has or had it last.
 	Mine  worklist.Mode `json:"mine,omitempty"`
 	Grant worklist.ID   `json:"grant"`
+	// Grants are all by which the person ever got it, the newest first, at most choreo.MaxGrants; empty: none, or its
+	// holder does not say, as versions before 2026-12-01 do not.
+	Grants []worklist.ID `json:"grants,omitempty"`
 	// Word is by which word the person was given what the person has or is kept for the person, also where that is over,
 	// and Joint whether that was together with items of other holders. Zero: not, or its holder does not say.
 	Word  worklist.ID `json:"word,omitzero"`
@@ -131,6 +135,8 @@ type Row struct {
 	heard time.Duration // when (Awake) it was said so, of what is remembered: wall clocks are set
 	// noted: it is written down that the user took it.
 	noted bool
+	// unrecorded: its holder does not know of the grant by which it was taken from here last.
+	unrecorded bool
 	// undated: its holder does not say when the person lost it.
 	undated bool
 }
@@ -206,6 +212,9 @@ func (r *Row) check(now time.Time) error {
 		return fmt.Errorf("a person with an ID of %d bytes", len(r.Other))
 	case r.Mine != "" && r.Mine != worklist.Select && r.Mine != worklist.Lock:
 		return fmt.Errorf("an item that somebody has in a way that there is not")
+	}
+	if len(r.Grants) > choreo.MaxGrants {
+		return fmt.Errorf("an item that was given %d times, at most %d are told", len(r.Grants), choreo.MaxGrants)
 	}
 	if r.Size < 0 || r.Size > maxSize {
 		return fmt.Errorf("an item whose files have %d bytes", r.Size)

@@ -27,6 +27,12 @@ type taken struct {
 	Row   []byte // what lists and messages say of it (Row), in JSON
 }
 
+// took is of whom a user took an item from here, and by which grant.
+type took struct {
+	at    workflow.PartnerID
+	grant worklist.ID
+}
+
 func takenKey(user, item string) []byte { return fmt.Appendf([]byte{PrefixTaken}, "%s %s", user, item) }
 
 // DecodesTaken returns an error for what cannot be read of the store.
@@ -90,12 +96,12 @@ func (d *Desk) loadTaken() error {
 	return kv.CommitAll(d.in.Store, old)
 }
 
-// setTaken notes who holds what a user took. The caller holds d.mu, or is the only one.
+// setTaken notes of whom, and by which grant, a user took an item. The caller holds d.mu, or is the only one.
 func (d *Desk) setTaken(user string, r *Row) {
 	if d.taken[user] == nil {
-		d.taken[user] = map[string]workflow.PartnerID{}
+		d.taken[user] = map[string]took{}
 	}
-	d.taken[user][r.ID()] = r.At
+	d.taken[user][r.ID()] = took{r.At, r.Grant}
 	delete(d.unrecorded[user], r.ID())
 }
 
@@ -140,7 +146,8 @@ func (d *Desk) dropTaken(user, item string) {
 func (d *Desk) noteLosses(user string, p workflow.PartnerID, rows []Row) {
 	for i := range rows {
 		r := &rows[i]
-		if r.Lost == "" || r.Mine != "" || d.taken[user][r.ID()] != p || d.losses[string(takenKey(user, r.ID()))] == r.Lost {
+		if r.Lost == "" || r.Mine != "" || r.unrecorded || d.taken[user][r.ID()].at != p ||
+			d.losses[string(takenKey(user, r.ID()))] == r.Lost {
 			continue
 		}
 		d.writeTaken(user, r)

@@ -2,15 +2,18 @@ package worklists
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/mutirao-mesh/mutirao/choreo"
 	"github.com/mutirao-mesh/mutirao/node/users"
 	"github.com/mutirao-mesh/mutirao/workflow"
 	"github.com/mutirao-mesh/mutirao/worklist"
 )
 
-// This file is about items that were locked at this device and of which their holder has no record any more, as where
-// it was put back from an older copy. It gives no reason then why their users lost them, so the device does.
+// This file is about items that were locked at this device by grants of which their holder has no record any more, as
+// where it was put back from an older copy. It gives no reason then why their users lost them, so the device does. What
+// the holder says may be about an earlier grant of the same item to the same user, so grants are compared.
 
 // unexplains notes that a partner does not list an item any more that is kept here as locked: it is asked about the
 // instance, since of one that has ended it says nothing else.
@@ -39,7 +42,7 @@ func (d *Desk) explain(ctx context.Context, who users.Who, p workflow.PartnerID)
 			return err
 		}
 		for _, r := range lost {
-			if i := rowOf(rows, r.ID()); i < 0 || rows[i].unrecorded() {
+			if i := rowOf(rows, r.ID()); i < 0 || rows[i].unrecorded {
 				d.noteUnrecorded(who, r)
 			}
 			d.mu.Lock()
@@ -50,15 +53,58 @@ func (d *Desk) explain(ctx context.Context, who users.Who, p workflow.PartnerID)
 	return nil
 }
 
-// unrecorded reports whether the holder of an item has no record that the person ever had it.
-func (r *Row) unrecorded() bool { return r.Mine == "" && r.Grant.IsZero() }
+// compareGrants finds, in what a partner says of a user's items, those that were taken from here by a grant of which it
+// does not know. What it says of how the user had and lost them is about another grant. The caller holds d.mu.
+func (d *Desk) compareGrants(user string, rows []Row) {
+	for i := range rows {
+		r := &rows[i]
+		grant := d.grantHere(user, r)
+		if grant.IsZero() || r.knows(grant) {
+			continue
+		}
+		if is, noted := d.unrecorded[user][r.ID()]; r.Mine == "" {
+			r.unrecorded, r.Grant = true, grant
+			r.lose(&is)
+		} else if noted { // the user has it once more, and not from here
+			d.dropTaken(user, r.ID())
+			delete(d.taken[user], r.ID())
+		}
+	}
+}
+
+// grantHere is the grant by which a user took an item from here last, of the partner that says how it stands; zero: the
+// user did not. The caller holds d.mu.
+func (d *Desk) grantHere(user string, r *Row) worklist.ID {
+	if k := d.kept[string(Prefix)+user+" "+r.ID()]; k != nil && workflow.PartnerID(k.At) == r.At {
+		return k.Grant
+	}
+	if t := d.taken[user][r.ID()]; t.at == r.At {
+		return t.grant
+	}
+	return worklist.ID{}
+}
+
+// knows reports whether the holder of an item, which says how it stands, knows of a grant of it to the person, as far as
+// it says so.
+func (r *Row) knows(grant worklist.ID) bool {
+	if len(r.Grants) == 0 { // a version that does not say names the last
+		return !r.Grant.IsZero()
+	}
+	return len(r.Grants) >= choreo.MaxGrants || slices.Contains(r.Grants, grant)
+}
+
+// lose has the person have lost an item as another row of it says.
+func (r *Row) lose(as *Row) {
+	r.Lost, r.LostBy, r.LostAt, r.Unneeded, r.Made = as.Lost, as.LostBy, as.LostAt, as.Unneeded, as.Made
+	r.Adoptable, r.undated = false, false
+}
 
 // noteUnrecorded notes, durably, that a user lost an item which was taken from here, and that its holder does not know
 // why.
 func (d *Desk) noteUnrecorded(who users.Who, r Row) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.taken[who.ID][r.ID()] != r.At || d.losses[string(takenKey(who.ID, r.ID()))] != "" {
+	if d.taken[who.ID][r.ID()] != (took{r.At, r.Grant}) || d.losses[string(takenKey(who.ID, r.ID()))] != "" {
 		return
 	}
 	r.Mine, r.Lost, r.LostAt = "", worklist.Unrecorded, d.in.Clock.Now().Wall.Truncate(time.Millisecond)
@@ -83,8 +129,8 @@ func (d *Desk) withUnrecorded(user string, p workflow.PartnerID, listed, gone []
 		}
 		i, g := rowOf(listed, item), rowOf(gone, item)
 		switch {
-		case i >= 0 && listed[i].unrecorded():
-			listed[i].Lost, listed[i].LostAt, listed[i].Unneeded = r.Lost, r.LostAt, r.Unneeded
+		case i >= 0 && listed[i].unrecorded:
+			listed[i].lose(&r)
 		case i >= 0: // it knows of it again
 		case g < 0:
 			gone = append(gone, r)

@@ -738,6 +738,35 @@ func TestPagesOfInstances(t *testing.T) {
 	}
 }
 
+// Whoever gives up a list of instances while a page is made has an answer at once.
+func TestAListOfInstancesIsGivenUp(t *testing.T) {
+	dir := t.TempDir()
+	s, err := httpapi.Serve(dir, "127.0.0.1:0", slow{Fake: &apitest.Fake{}}, httpapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	c := dial(t, dir)
+	for range 32 { // which of two things is noticed first is chance
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		if list, err := c.Instances(ctx, true); err == nil {
+			t.Errorf("got %d instances", len(list))
+		}
+		cancel()
+	}
+}
+
+// slow makes one page, and the next not before it is given up.
+type slow struct{ *apitest.Fake }
+
+func (slow) InstancePage(ctx context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
+	if q.After == "" {
+		return &api.InstancePage{Instances: []api.InstanceSummary{{ID: "1"}}, Next: "2"}, nil
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
 // paged has rows in pages whose marks are their numbers.
 type paged struct {
 	*apitest.Fake

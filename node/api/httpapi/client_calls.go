@@ -54,7 +54,9 @@ func (c *Client) Start(ctx context.Context, r api.StartRequest) (*api.Started, e
 // Instances implements Service. The node makes a page while the one before is read here.
 func (c *Client) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // nobody takes further pages
+	defer cancel()
+	over := make(chan struct{}) // nobody takes further pages
+	defer close(over)
 	type page struct {
 		doc  []byte
 		next string
@@ -70,7 +72,7 @@ func (c *Client) Instances(ctx context.Context, all bool) ([]api.InstanceSummary
 			}
 			select {
 			case pages <- p:
-			case <-ctx.Done():
+			case <-over:
 				return
 			}
 			if q.After = p.next; q.After == "" {

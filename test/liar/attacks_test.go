@@ -42,7 +42,15 @@ func TestAttacks(t *testing.T) {
 			begun := time.Now()
 			a.Do(t.Context(), l, size)
 			if why := counted[a.Name]; why != "" {
-				testnode.Within(t, time.Minute, "ana counts "+why, func() bool { return v.refusals("mal")[why] > 0 })
+				testnode.Within(t, time.Minute, "ana counts "+why, func() bool {
+					if v.refusals("mal")[why] > 0 {
+						return true
+					}
+					if a.Name == "news" {
+						l.News()
+					}
+					return false
+				})
 			}
 			v.idles()
 			if _, err := v.ana.API.Show(t.Context(), id); err != nil {

@@ -327,6 +327,10 @@ func news(ctx context.Context, l *Liar, size int) {
 	}
 }
 
+// News is one more of them. News reach only who is known to follow them when they are published, which a partner says
+// shortly after it is connected: all of an attack may be lost.
+func (l *Liar) News() { l.gossip.Publish(fmt.Appendf(nil, "no news %d", time.Now().UnixNano())) }
+
 func garbage(ctx context.Context, l *Liar, size int) {
 	for i := range share(100, size) {
 		l.say(ctx, &wire.Message{

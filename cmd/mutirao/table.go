@@ -93,25 +93,23 @@ func oneLine(s string) string { return localTimes(plain.Line(s)) }
 // utcTime is a moment in the texts of nodes, which have no zone of their own.
 var utcTime = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\b`)
 
-// utcLayout is such a moment, for package time.
-const utcLayout = "2006-01-02T15:04:05Z"
-
 // localTimes gives the moments in a text as clock gives them, so that people read
 // one zone everywhere.
 func localTimes(s string) string {
 	if !strings.Contains(s, "Z") { // most of a long table
 		return s
 	}
-	if t, err := time.Parse(utcLayout, s); err == nil { // nothing but a moment, as most of the rest
-		return clock(t)
-	}
-	return utcTime.ReplaceAllStringFunc(s, func(text string) string {
+	inZone := func(text string) string {
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			return text
 		}
 		return clock(t)
-	})
+	}
+	if len(s) == len("2006-01-02T15:04:05Z") { // of such a length is nearly always nothing but a moment: most of the rest
+		return inZone(s)
+	}
+	return utcTime.ReplaceAllStringFunc(s, inZone)
 }
 
 // clock is a moment for people: RFC 3339, in local time.

@@ -212,6 +212,9 @@ func TestTimesInTexts(t *testing.T) {
 	time.Local = time.FixedZone("", -3*60*60)
 	for text, want := range map[string]string{
 		"set aside since 2025-06-01T12:00:00Z: unreadable": "set aside since 2025-06-01T09:00:00-03:00: unreadable",
+		"2025-06-01T01:30:00Z":                             "2025-05-31T22:30:00-03:00",
+		"2025-06-01T01:30:00.876Z":                         "2025-06-01T01:30:00.876Z",
+		"Zwanzig Buchstaben !":                             "Zwanzig Buchstaben !",
 		"it is 2025-06-01T01:30:00Z":                       "it is 2025-05-31T22:30:00-03:00",
 		"x2025-06-01T12:00:00Z, 2025-99-01T12:00:00Z":      "x2025-06-01T12:00:00Z, 2025-99-01T12:00:00Z",
 	} {

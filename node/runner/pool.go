@@ -349,7 +349,8 @@ func (p *Pool) back(w *pooled) {
 	})
 }
 
-// Review fails what waits for workers that do not do its application here any more. What a worker has may come to its end.
+// Review fails what waits for workers that do not do its application here any more. What a worker has may come to its
+// end.
 func (p *Pool) Review() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -365,11 +366,7 @@ func (p *Pool) withdrawn(w *pooled) bool {
 	if p.Serves == nil || p.Serves(w.Application) {
 		return false
 	}
-	p.remove(w, ErrOver)
-	go func() {
-		defer p.all.Done()
-		w.done(absent(w.Application))
-	}()
+	p.answer(w, absent(w.Application))
 	return true
 }
 
@@ -529,11 +526,14 @@ func (p *Pool) Cancel(key string) {
 }
 
 // cancel takes w out. The caller holds p.mu.
-func (p *Pool) cancel(w *pooled) {
+func (p *Pool) cancel(w *pooled) { p.answer(w, Result{Cancelled: true, Reason: "cancelled"}) }
+
+// answer takes w out, whose done gets a result from another goroutine. The caller holds p.mu.
+func (p *Pool) answer(w *pooled, r Result) {
 	p.remove(w, ErrOver)
 	go func() {
 		defer p.all.Done()
-		w.done(Result{Cancelled: true, Reason: "cancelled"})
+		w.done(r)
 	}()
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// Once workers do not do an application here any more, what waits for one fails, at once, and says why; what a worker has
-// goes on, and fails if it comes back undone. Other applications are as they were.
+// Once workers do not do an application here any more, what waits for one fails, at once, and says why; what a worker
+// has goes on, and fails if it comes back undone. Other applications are as they were.
 func TestAnApplicationIsTakenBack(t *testing.T) {
 	for _, then := range []string{"waits", "goes on", "lapses", "is given back", "is not given"} {
 		t.Run(then, func(t *testing.T) {

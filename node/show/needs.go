@@ -27,22 +27,25 @@ type Census struct {
 	roles       map[workflow.RoleName]bool // nil: not asked yet
 	users       []workflow.RoleName
 	askedOfUser bool
-	people      map[worklist.User]bool // whether they are known, of those that were asked about
+	people      map[worklist.User]bool // whether they are known; nil: nobody was asked about yet
 }
 
 // Census begins to ask who can do people's tasks now.
 func (vw *View) Census() *Census {
-	return &Census{partners: vw.Partners, now: vw.Clock.Now(), people: map[worklist.User]bool{}}
+	return &Census{partners: vw.Partners, now: vw.Clock.Now()}
 }
 
 // known reports whether a user is known.
 func (c *Census) known(u worklist.User) bool {
 	known, asked := c.people[u]
-	if !asked {
-		_, known = c.partners.Person(u)
-		c.people[u] = known
+	if asked {
+		return known
 	}
-	return known
+	if c.people == nil {
+		c.people = map[worklist.User]bool{}
+	}
+	_, c.people[u] = c.partners.Person(u)
+	return c.people[u]
 }
 
 // performed reports whether somebody has a role.

@@ -416,12 +416,13 @@ func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Res
 	return nil
 }
 
-// keepNews keeps for what an item still waits, another deadline, to whom it passes before that, what others presume, and
-// what keeps it from being ready, as its holder says it now.
+// keepNews keeps for what an item still waits, another deadline, to whom it passes before that, what others presume,
+// and what keeps it from being ready, as its holder says it now.
 func (d *Desk) keepNews(was *kept, r *Row) {
 	is, m := *was, was.more()
 	fewer := len(m.Awaits) > len(r.Awaits)
-	due := r.Due.After != m.Due.After || !r.Due.At.Equal(m.Due.At) || r.Transfer != m.Transfer || r.TransferTo != m.TransferTo
+	due := r.Due.After != m.Due.After || !r.Due.At.Equal(m.Due.At) || r.Transfer != m.Transfer ||
+		r.TransferTo != m.TransferTo
 	if !fewer && !due && r.Presumed == m.Presumed && r.HeldUp == m.HeldUp {
 		return
 	}

@@ -19,8 +19,8 @@ import (
 
 // This file remembers, at a node that takes no part in an instance, what its users handed in there and counts. It may
 // come not to: a holder may not have heard yet that another had done the task, or that what it stands in for was done
-// after all, or it may be put back from an older copy. Nobody tells that to such a node, so it asks now and then, by the same word, and puts what does not count
-// any more into the outbox.
+// after all, or it may be put back from an older copy. Nobody tells that to such a node, so it asks now and then, by
+// the same word, and puts what does not count any more into the outbox.
 
 // stillCounts is in place of the reason of a result that counts, as its holder said last.
 const stillCounts = "it counts"

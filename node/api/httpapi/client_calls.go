@@ -54,36 +54,31 @@ func (c *Client) Start(ctx context.Context, r api.StartRequest) (*api.Started, e
 // Instances implements Service. The node makes a page while the one before is read here.
 func (c *Client) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	over := make(chan struct{}) // nobody takes further pages
-	defer close(over)
+	defer cancel() // nobody takes the page that may be under way
 	type page struct {
 		doc  []byte
 		next string
 		err  error
 	}
-	pages := make(chan page)
-	go func() {
-		for q := (api.InstanceQuery{All: all, Limit: api.MaxPage}); ; {
-			doc, resp, err := c.fetch(ctx, instancesRoute, pageQuery(q), nil)
-			p := page{doc: doc, err: err}
-			if err == nil {
-				p.next = nextPage(resp.Header)
-			}
-			select {
-			case pages <- p:
-			case <-over:
-				return
-			}
-			if q.After = p.next; q.After == "" {
-				return
-			}
+	coming := make(chan page, 1)
+	fetch := func(q api.InstanceQuery) {
+		doc, resp, err := c.fetch(ctx, instancesRoute, pageQuery(q), nil)
+		p := page{doc: doc, err: err}
+		if err == nil {
+			p.next = nextPage(resp.Header)
 		}
-	}()
-	return api.AllInstances(ctx, all, func(context.Context, api.InstanceQuery) (*api.InstancePage, error) {
-		p := <-pages
+		coming <- p
+	}
+	return api.AllInstances(ctx, all, func(_ context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
+		if q.After == "" { // each later one is fetched already
+			go fetch(q)
+		}
+		p := <-coming
 		if p.err != nil {
 			return nil, p.err
+		}
+		if q.After = p.next; q.After != "" {
+			go fetch(q)
 		}
 		out := &api.InstancePage{Next: p.next}
 		return out, decodeReply(p.doc, &out.Instances)

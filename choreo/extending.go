@@ -74,7 +74,7 @@ func (d *decision) mayExtend(a *state.Attempt, to worklist.Due) (already bool, e
 	case sl.State.Done() || !d.state.Wanted(a) || a.Success() != nil || a.EndedByHolder():
 		return false, fmt.Errorf("%w: %s is %s: its deadline does not matter any more", state.ErrNotNow, t, sl.State)
 	}
-	is, _ := d.state.DueOf(a)
+	is := d.state.DueOf(a)
 	now := worklist.Moment{Boot: d.now.Boot, Wall: d.now.Wall}
 	since := a.Noticed
 	if since == 0 {

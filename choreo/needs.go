@@ -92,6 +92,29 @@ func (m *Machine) Needs(performed, byUser func(workflow.RoleName) bool, answered
 	return out
 }
 
+// RolesAwaited are the roles of which somebody must be there, as tasks wait for them that are not done. whole: nothing else
+// is known for which nobody may be there.
+func (m *Machine) RolesAwaited() (roles []workflow.RoleName, whole bool) {
+	await := func(t *workflow.Task) {
+		if t.ByRole() && !slices.Contains(roles, t.Role) {
+			roles = append(roles, t.Role)
+		}
+	}
+	for _, sl := range m.state.Slots() {
+		if sl.State.Done() {
+			continue
+		}
+		if m.nobody[sl.Current.ID] != "" {
+			return nil, false
+		}
+		await(sl.Current.Task)
+	}
+	for _, a := range m.state.PeoplesJobs() {
+		await(a.Task)
+	}
+	return roles, true
+}
+
 // WithSomebody reports whether somebody can do a person's task whatever its role: who has it, or who answers for the
 // instance, if answered says that this user is known, once it has passed to that user.
 func (m *Machine) WithSomebody(id fact.AttemptID, answered func() bool) bool {

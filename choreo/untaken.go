@@ -72,8 +72,7 @@ func (o outlook) waiting(a *state.Attempt) partition.Waiting {
 	}
 	ends(o.timeoutLeft(a))
 	if a.Noticed != 0 {
-		due, _ := o.state.DueOf(a)
-		ends(due.Left(o.now.Boot-w.For, worklist.Moment{Boot: o.now.Boot, Wall: o.now.Wall}))
+		ends(o.state.DueOf(a).Left(o.now.Boot-w.For, worklist.Moment{Boot: o.now.Boot, Wall: o.now.Wall}))
 	}
 	return w
 }

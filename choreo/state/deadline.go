@@ -89,12 +89,11 @@ func (m *Moments) PassedAfter(a *Attempt, now time.Time) time.Duration {
 	return ReadyFor(m.Arrival(first), now)
 }
 
-// DueOf is the deadline of an attempt, by the data of now, and with how much time left people are warned. It
-// costs what the expression costs.
-func (s *State) DueOf(a *Attempt) (due worklist.Due, warnings []time.Duration) {
+// DueOf is the deadline of an attempt, by the data of now. It costs what the expression costs.
+func (s *State) DueOf(a *Attempt) (due worklist.Due) {
 	d := a.Task.Deadline
 	if d == nil {
-		return worklist.Due{}, nil
+		return worklist.Due{}
 	}
 	given, extended := s.extended(a)
 	switch {
@@ -108,11 +107,16 @@ func (s *State) DueOf(a *Attempt) (due worklist.Due, warnings []time.Duration) {
 		text, is := v.(string)
 		at, wrong := time.Parse(time.RFC3339Nano, text)
 		if err != nil || !is || wrong != nil {
-			return worklist.Due{}, nil // its data are not there yet
+			return worklist.Due{} // its data are not there yet
 		}
 		due.At = at
 	}
-	return due, due.Within(s.warningsOf(a.Task), time.UnixMilli(s.log.Genesis().Fact.At))
+	return due
+}
+
+// WarningsOf is with how much time left people are warned of the deadline of an attempt.
+func (s *State) WarningsOf(a *Attempt, due worklist.Due) []time.Duration {
+	return due.Within(s.warningsOf(a.Task), time.UnixMilli(s.log.Genesis().Fact.At))
 }
 
 // extended is the deadline that somebody who decides gave an attempt, or one that was passed on to its holder; false:

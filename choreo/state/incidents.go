@@ -92,11 +92,8 @@ func (a *Attempt) orderInVain() (out IncidentView, is bool) {
 // done once more or left out, as its holder was gone: whoever ordered believes otherwise. nil: there is none, or both
 // did it, so that one result is superseded and shown as such, or that result was adopted, which is an order as well.
 func (a *Attempt) DoneAllTheSame() *Attempt {
-	annex, counts := a.Assigned.Fact.Body.Annex, a.Slot.Pick
-	switch {
-	case annex == nil, annex.Order == nil, a.Undoes != nil, a.Success() != nil:
-		return nil
-	case counts == nil, counts.Success() == nil:
+	counts := a.Slot.Pick
+	if a.after == nil || a.Undoes != nil || a.Success() != nil || counts == nil || counts.Success() == nil || !a.ordered() {
 		return nil
 	}
 	if c := counts.Success().Fact.Body.Claim; c != nil && Adopts(c.Body()) {
@@ -114,14 +111,11 @@ func (a *Attempt) DoneAllTheSame() *Attempt {
 // which an order began, too: of two orders at nodes that could not hear of each other one counts. nil: there is none,
 // both wanted it left out, or this attempt has a result, which is shown as superseded.
 func (a *Attempt) PassedOver() *Attempt {
-	ordered := func(x *Attempt) bool {
-		return x.Assigned.Fact.Body.Annex != nil && x.Assigned.Fact.Body.Annex.Order != nil
-	}
-	if a.after == nil || a.Undoes != nil || !ordered(a) || a.Success() != nil {
+	if a.after == nil || a.Undoes != nil || a.Success() != nil || !a.ordered() {
 		return nil
 	}
 	for c := a.Slot.Current; c != nil && c != a; c = c.after {
-		if c.after == a.after && ordered(c) && !(a.Skips && c.Skips) { // to leave it out twice is what either wanted
+		if c.after == a.after && c.ordered() && !(a.Skips && c.Skips) { // to leave it out twice is what either wanted
 			return c
 		}
 	}
@@ -131,8 +125,14 @@ func (a *Attempt) PassedOver() *Attempt {
 // tookItself reports whether an attempt is its holder's by its own word: it judged
 // what another had, or chose who follows. That may be right, and is not proved; by order it is.
 func (a *Attempt) tookItself() bool {
+	return a.by != nil && !a.by.Final && a.after.Partner != a.Partner && a.Assigned.Fact.Chain.Author == a.Partner && !a.ordered()
+}
+
+// ordered reports whether an order began an attempt. It looks into the fact, which is far away in memory: what lists ask
+// of 10,000 instances asks for all else before.
+func (a *Attempt) ordered() bool {
 	x := a.Assigned.Fact.Body.Annex
-	return a.by != nil && (x == nil || x.Order == nil) && !a.by.Final && a.Assigned.Fact.Chain.Author == a.Partner && a.after.Partner != a.Partner
+	return x != nil && x.Order != nil
 }
 
 // forkedResults are the results that do not count because a fork took them away, or what they were made from: somebody

@@ -107,7 +107,7 @@ func (s *State) taskOf(a *Attempt) worklist.Task {
 	}
 	if left := s.TransferOf(a); left > 0 && a.Noticed != 0 {
 		t.Transfer = left
-		t.Due, _ = s.DueOf(a)
+		t.Due = s.DueOf(a)
 	}
 	return t
 }

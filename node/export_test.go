@@ -11,8 +11,8 @@ import (
 // IsHere reports whether a node has an instance, as what asks for its files goes by.
 func IsHere(n *Node, instance string) bool { return n.filing.Here(instance) }
 
-// Doubt has what machines ask about proofs go through fn.
-func Doubt(p *Parts, fn func(state.Trust) state.Trust) { p.trust = fn }
+// Doubt has what machines ask about proofs go through fn; where that panics, the node goes on.
+func Doubt(p *Parts, fn func(state.Trust) state.Trust) { p.trust, p.Loud = fn, false }
 
 // Tear leaves the machine of an instance in memory without its parts, so that it panics.
 func Tear(n *Node, id workflow.InstanceID) {

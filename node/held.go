@@ -71,6 +71,7 @@ type held struct {
 	tended, handedOn bool
 	// unshared: people did something here that nobody else was known to have, and somebody watches (tellShared).
 	unshared bool
+	glance   *glance // nil: a list asks the machine
 }
 
 // failing says whether a failure waits for an order, as of so many facts.

@@ -3,13 +3,15 @@ package node
 import (
 	"cmp"
 	"context"
-	"maps"
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/closings"
 	"github.com/mutirao-mesh/mutirao/node/index"
+	"github.com/mutirao-mesh/mutirao/node/show"
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
@@ -123,64 +125,99 @@ func (k *desk) list(ctx context.Context, all bool, w seeing) ([]api.InstanceSumm
 // addProgress adds what people call the workflows of instances, how far those are that are in memory, and to others
 // what is needed as things stand.
 func (k *desk) addProgress(ctx context.Context, list []api.InstanceSummary) {
-	for i := range list {
-		sum, _ := k.index.Get(index.IDOf(list[i].ID))
-		list[i].Label = k.definitions.Label(sum.Definition) // of those in memory it may have been changed since
-		list[i].Needs = k.view.Now(list[i].Needs, index.ReadHolders(sum.Holders))
-	}
 	ctx, cancel := context.WithTimeout(ctx, progressWait)
 	defer cancel()
-	rows := make(map[*shard]map[workflow.InstanceID]*api.InstanceSummary, len(k.crew.shards))
+	places := make(map[workflow.InstanceID]int, len(list))
+	ids := make(map[*shard][]workflow.InstanceID, len(k.crew.shards))
 	for i := range list {
 		id := index.IDOf(list[i].ID)
 		s := k.crew.shardOf(id)
-		if rows[s] == nil {
-			rows[s] = map[workflow.InstanceID]*api.InstanceSummary{}
-		}
-		rows[s][id] = &list[i]
+		places[id], ids[s] = i, append(ids[s], id)
 	}
-	type progress struct {
-		row         *api.InstanceSummary
-		done, tasks int
-		at          []workflow.PartnerID
-		needs       []api.Need
-		asOf        *time.Time
-		known       string
-		of          workflow.PartnerID
-		away        []api.Absence
-		subject     string
-		label       string
-		state       workflow.InstanceState
+	type placed struct {
+		row int
+		progress
 	}
-	found, err := lookAt(ctx, k.crew, func(s *shard) (out []progress) {
-		now := s.n.view.Census()
-		s.those(maps.Keys(rows[s]), func(id workflow.InstanceID, h *held) {
-			p, shown := progress{row: rows[s][id]}, h.shown()
-			p.done, p.tasks, p.at = h.m.Progress()
-			p.needs, p.subject, p.state = s.n.view.NeedsAt(shown, now), h.subject(), h.m.Shown()
-			p.asOf, p.known, p.of = s.n.view.Oldest(shown)
-			with := p.at
-			if p.of != "" && !slices.Contains(with, p.of) {
-				with = append(slices.Clone(with), p.of)
-			}
-			p.away = s.n.view.AbsentOf(with)
-			p.label = h.m.Definition().Label
-			out = append(out, p)
+	found, err := lookAt(ctx, k.crew, func(s *shard) []placed {
+		now, out := s.n.view.Census(), make([]placed, 0, len(ids[s]))
+		s.those(slices.Values(ids[s]), func(id workflow.InstanceID, h *held) {
+			out = append(out, placed{places[id], s.progress(h, now)})
 		})
 		return out
 	})
 	if err != nil {
-		return // the list does without
+		found = nil // the list does without
 	}
+	seen := make([]bool, len(list))
 	for _, p := range slices.Concat(found...) {
-		p.row.Done, p.row.Tasks, p.row.At = p.done, p.tasks, k.people.names(p.at)
-		p.row.Needs, p.row.AsOf, p.row.Known, p.row.Subject = p.needs, p.asOf, p.known, p.subject
-		p.row.Label, p.row.Away = p.label, p.away
-		if p.of != "" {
-			p.row.Of = k.people.name(p.of)
+		row := &list[p.row]
+		seen[p.row] = true
+		row.Done, row.Tasks, row.At = p.done, p.tasks, k.people.names(p.at)
+		row.Needs, row.AsOf, row.Known, row.Subject = p.needs, p.asOf, p.known, p.subject
+		row.Label, row.Away = p.label, p.away
+		if p.heard != "" {
+			row.Of = k.people.name(p.heard)
 		}
 		if p.state == workflow.InstanceInterrupted {
-			p.row.State = p.state
+			row.State = p.state
 		}
 	}
+	for i := range list {
+		if !seen[i] {
+			sum, _ := k.index.Get(index.IDOf(list[i].ID))
+			list[i].Label = k.definitions.Label(sum.Definition)
+			list[i].Needs = k.view.Now(list[i].Needs, index.ReadHolders(sum.Holders))
+		}
+	}
+}
+
+// progress is what a list says of an instance that is in memory.
+type progress struct {
+	done, tasks int
+	at          []workflow.PartnerID
+	needs       []api.Need
+	asOf        *time.Time
+	known       string
+	heard       workflow.PartnerID // of whom known is said
+	away        []api.Absence
+	subject     string
+	label       string
+	state       workflow.InstanceState
+}
+
+// progress is what a list says of an instance now. Where nothing is to be said but how far it is, that is kept: to ask
+// 10,000 machines takes most of the time of a list of them.
+func (s *shard) progress(h *held, now *show.Census) progress {
+	kept := h.glance
+	if kept != nil && (len(h.refused) > 0 || !kept.calm.Holds(now)) {
+		kept = nil
+	}
+	if kept != nil && !s.n.faults.loud {
+		return kept.progress
+	}
+	var p progress
+	shown := h.shown()
+	p.done, p.tasks, p.at = h.m.Progress()
+	p.needs, p.subject, p.state = s.n.view.NeedsAt(shown, now), h.subject(), h.m.Shown()
+	p.asOf, p.known, p.heard = s.n.view.Oldest(shown)
+	with := p.at
+	if p.heard != "" && !slices.Contains(with, p.heard) {
+		with = append(slices.Clone(with), p.heard)
+	}
+	p.away, p.label = s.n.view.AbsentOf(with), h.m.Definition().Label
+	if kept != nil && !reflect.DeepEqual(kept.progress, p) { // only tests look twice
+		panic(fmt.Sprintf("a list would say %+v of %s, and it is %+v", kept.progress, h.id, p))
+	}
+	h.glance = nil
+	if calm := s.n.view.Calm(shown, p.needs, now); calm != nil && len(h.refused) == 0 {
+		h.glance = &glance{p, calm}
+	}
+	return p
+}
+
+// glance is what a list said of an instance, which holds until something happens in it (shard.touch), as long as it
+// is calm.
+type glance struct {
+	progress
+	calm *show.Calm
 }

@@ -128,7 +128,7 @@ type Parts struct {
 	Unasked func(context.Context) []string
 	Logger  *slog.Logger
 	// Loud: what panics in the machine of an instance ends the node, and does not set that
-	// instance aside. For whoever looks for such mistakes.
+	// instance aside, and what lists keep of instances is compared with them. For whoever looks for such mistakes.
 	Loud bool
 
 	// trust stands before what machines ask about proofs; nil: nothing does. For tests.

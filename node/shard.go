@@ -228,6 +228,7 @@ func (s *shard) unlist(id workflow.InstanceID) {
 
 // touch has the machine decide at the end of the round.
 func (s *shard) touch(h *held) {
+	h.glance = nil
 	if !slices.Contains(s.batch.touched, h) {
 		s.batch.touched = append(s.batch.touched, h)
 	}

@@ -208,7 +208,7 @@ func (p *partner) start() {
 	}
 	parts := node.Parts{
 		Member: m, Config: cfg, Store: p.disk, Runner: p.hand, Clock: bubbleClock{}, Version: "test",
-		Logger: testLogger(p.name), Keys: node.UserKeysIn(p.dir),
+		Logger: testLogger(p.name), Keys: node.UserKeysIn(p.dir), Loud: true,
 	}
 	if p.fit != nil {
 		p.fit(&parts)

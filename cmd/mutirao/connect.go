@@ -34,11 +34,23 @@ func ask(fn asking) func(*cobra.Command, []string) error {
 		if err != nil {
 			return err
 		}
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(400) // most end before it is worth its time to look for what they need no more
-		}
+		putOffCollecting()
 		return fn(cmd.Context(), uiOf(cmd), node, args)
 	}
+}
+
+// putOffCollecting has what is needed no more collected only once a command has run for a second, or holds much: most
+// end before, and what is given back then takes no time.
+func putOffCollecting() {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	const much = 256 << 20 // bytes
+	usual, most := debug.SetGCPercent(-1), debug.SetMemoryLimit(much)
+	time.AfterFunc(time.Second, func() {
+		debug.SetGCPercent(usual)
+		debug.SetMemoryLimit(most)
+	})
 }
 
 // What a command's parts ask of a node, beside what the command itself does.

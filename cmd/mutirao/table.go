@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"regexp"
@@ -61,15 +62,15 @@ func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 // write prints the table; indent goes before each line.
 func (t *table) write(u *ui, w io.Writer, indent string) {
 	widths, rows := make([]int, len(t.head)), append([][]string{t.head}, t.rows...)
-	for n, row := range rows {
-		rows[n] = make([]string, len(row))
+	for _, row := range rows {
 		for i, c := range row {
-			rows[n][i] = oneLine(c)
-			widths[i] = max(widths[i], plain.Width(rows[n][i]))
+			row[i] = oneLine(c)
+			widths[i] = max(widths[i], plain.Width(row[i]))
 		}
 	}
+	var line []byte // its array serves all
 	for n, row := range rows {
-		var b strings.Builder
+		line = append(line[:0], indent...)
 		for i, c := range row {
 			st := unstyled
 			switch {
@@ -78,12 +79,12 @@ func (t *table) write(u *ui, w io.Writer, indent string) {
 			case i == t.states-1:
 				st = styleOf(c)
 			}
-			b.WriteString(u.paint(st, c))
+			line = append(line, u.paint(st, c)...)
 			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-plain.Width(c)+2))
+				line = append(line, strings.Repeat(" ", widths[i]-plain.Width(c)+2)...)
 			}
 		}
-		fmt.Fprintln(w, strings.TrimRight(indent+b.String(), " "))
+		w.Write(append(bytes.TrimRight(line, " "), '\n'))
 	}
 }
 

@@ -37,7 +37,13 @@ func Line(s string) string {
 
 // JSON does the same for a document that encoding/json has written: there, what
 // cannot be seen becomes an escape, and the document means what it meant.
-func JSON(b []byte) []byte { return []byte(replace(string(b), "\n\t", escape)) }
+func JSON(b []byte) []byte {
+	s := string(b)
+	if IsPlain(s) { // most of what is long
+		return b
+	}
+	return []byte(replace(s, "\n\t", escape))
+}
 
 // IsPlain reports whether Text leaves s as it is.
 func IsPlain(s string) bool { return first(s, "\n\t") < 0 }

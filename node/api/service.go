@@ -521,14 +521,19 @@ type InstancePage struct {
 func AllInstances(
 	ctx context.Context, all bool, page func(context.Context, InstanceQuery) (*InstancePage, error),
 ) ([]InstanceSummary, error) {
-	out := []InstanceSummary{}
+	var pages [][]InstanceSummary
+	length := 0
 	for q := (InstanceQuery{All: all, Limit: MaxPage}); ; {
 		p, err := page(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, p.Instances...)
+		pages, length = append(pages, p.Instances), length+len(p.Instances)
 		if q.After = p.Next; q.After == "" {
+			out := make([]InstanceSummary, 0, length)
+			for _, list := range pages {
+				out = append(out, list...)
+			}
 			NewestFirst(out)
 			return out, nil
 		}

@@ -340,10 +340,11 @@ func (x *List) Settled(n int) (ids []workflow.InstanceID) {
 func (x *List) Page(all bool, behind *Rank, limit int) []api.InstanceSummary {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	order, out := x.roll.open, []api.InstanceSummary{}
+	order := x.roll.open
 	if all {
 		order = x.roll.all
 	}
+	out := make([]api.InstanceSummary, 0, min(limit, order.Len()))
 	for p := range after(order, behind) {
 		if len(out) == limit {
 			break

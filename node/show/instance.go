@@ -163,14 +163,10 @@ func quality(in *api.Instance) *api.Quality {
 
 // Deadlines are those of an instance.
 func (vw *View) Deadlines(h *Held, now moment.Now) []state.Deadline {
-	return vw.deadlines(h, now, vw.Reckoning())
-}
-
-func (vw *View) deadlines(h *Held, now moment.Now, by choreo.Reckoning) []state.Deadline {
 	if !h.M.Dated() {
 		return nil
 	}
-	return h.M.Deadlines(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, by)
+	return h.M.Deadlines(choreo.Moment{Boot: now.Boot, Wall: now.Wall}, vw.Reckoning())
 }
 
 // Reckoning is what this node knows that deadlines are reckoned with.

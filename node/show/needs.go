@@ -24,6 +24,7 @@ func (vw *View) NeedsAt(h *Held, c *Census) []api.Need { return vw.Now(vw.standi
 type Census struct {
 	partners    Partners
 	now         moment.Now
+	by          choreo.Reckoning
 	roles       map[workflow.RoleName]bool // nil: not asked yet
 	users       []workflow.RoleName
 	askedOfUser bool
@@ -32,7 +33,9 @@ type Census struct {
 
 // Census begins to ask who can do people's tasks now.
 func (vw *View) Census() *Census {
-	return &Census{partners: vw.Partners, now: vw.Clock.Now()}
+	c := &Census{partners: vw.Partners, now: vw.Clock.Now(), by: vw.Reckoning()}
+	c.by.Known = c.known
+	return c
 }
 
 // known reports whether a user is known.
@@ -96,6 +99,40 @@ func (vw *View) needs(h *Held, c *Census) []api.Need {
 	return out
 }
 
+// Calm is until when nothing is needed in an instance, if nothing happens in it, and of which roles somebody must be there
+// for that.
+type Calm struct {
+	roles []workflow.RoleName
+	boot  time.Duration
+	wall  time.Time // zero: for ever
+}
+
+// Calm says how long an instance that needs nothing now goes on so; nil: that may change with what others do, or with
+// what is not its own, such as files.
+func (vw *View) Calm(h *Held, needs []api.Need, c *Census) *Calm {
+	roles, whole := h.M.RolesAwaited()
+	if !whole || len(needs) > 0 || len(h.M.Holders()) > 0 || vw.Files.Concerns(h.Def) {
+		return nil
+	}
+	calm := &Calm{roles: roles}
+	for _, d := range h.M.Deadlines(choreo.Moment{Boot: c.now.Boot, Wall: c.now.Wall}, c.by) {
+		if until := c.now.Boot + d.Left; d.Left > 0 && (calm.wall.IsZero() || until < calm.boot) {
+			calm.boot, calm.wall = until, c.now.Wall.Add(d.Left)
+		}
+	}
+	return calm
+}
+
+// Holds reports whether what was said is so still, at the moment of a census.
+func (x *Calm) Holds(c *Census) bool {
+	for _, r := range x.roles {
+		if !c.performed(r) {
+			return false
+		}
+	}
+	return x.wall.IsZero() || c.now.Boot < x.boot && c.now.Wall.Before(x.wall)
+}
+
 // answered reports whether who answers for an instance is known.
 func (c *Census) answered(h *Held) func() bool {
 	return func() bool { return c.known(h.M.Responsible()) }
@@ -128,13 +165,8 @@ func (vw *View) Overdue(h *Held) (out []api.Overdue) {
 }
 
 func (vw *View) eachOverdue(h *Held, c *Census) iter.Seq[api.Overdue] {
-	by := vw.Reckoning()
-	by.Known = c.known
 	return func(yield func(api.Overdue) bool) {
-		for _, d := range vw.deadlines(h, c.now, by) {
-			if !d.Overdue() {
-				continue
-			}
+		for _, d := range h.M.Overdue(choreo.Moment{Boot: c.now.Boot, Wall: c.now.Wall}, c.by) {
 			x := api.Overdue{
 				Task: d.Task.Name, Partner: vw.People.Name(d.Partner), Item: worklists.ItemID(h.M.Instance(), d.Item),
 				Since: c.now.Wall.Add(d.Left).Round(time.Second).UTC(),

@@ -162,11 +162,14 @@ func (c *Client) fetch(
 		return nil, nil, err
 	}
 	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	if err != nil {
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 { // a long one would grow by copies
+		b.Grow(int(min(n, maxReply)) + bytes.MinRead)
+	}
+	if _, err := b.ReadFrom(io.LimitReader(resp.Body, maxReply)); err != nil {
 		return nil, nil, c.lost(ctx, err)
 	}
-	return b, resp, nil
+	return b.Bytes(), resp, nil
 }
 
 // decodeReply reads a reply. Unknown fields are allowed: the node may be newer than its client.
@@ -174,10 +177,15 @@ func decodeReply(b []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber() // data may be whole numbers of 64 bits, which a float64 has no room for
 	if err := dec.Decode(into); err != nil {
-		return api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).
-			WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
+		return unreadable(err)
 	}
 	return nil
+}
+
+// unreadable says of a reply that it is none.
+func unreadable(err error) error {
+	return api.Errorf(api.Failed, "the node's reply cannot be read: %v", err).
+		WithHint("compare \"mutirao version\" with the version in \"mutirao status\"")
 }
 
 // do sends a request and returns the reply of a success. A request that the

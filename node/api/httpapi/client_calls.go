@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 	"strconv"
 
@@ -51,37 +52,44 @@ func (c *Client) Start(ctx context.Context, r api.StartRequest) (*api.Started, e
 	return call[*api.Started](ctx, c, startRoute, nil, r)
 }
 
-// Instances implements Service. The node makes a page while the one before is read here.
+// Instances implements Service. The node makes the next pages while those before are read here.
 func (c *Client) Instances(ctx context.Context, all bool) ([]api.InstanceSummary, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // nobody takes the page that may be under way
+	taken := make(chan struct{}) // nobody takes more
+	defer func() { close(taken); cancel() }()
 	type page struct {
 		doc  []byte
 		next string
 		err  error
 	}
-	coming := make(chan page, 1)
-	fetch := func(q api.InstanceQuery) {
-		doc, resp, err := c.fetch(ctx, instancesRoute, pageQuery(q), nil)
-		p := page{doc: doc, err: err}
-		if err == nil {
-			p.next = nextPage(resp.Header)
+	pages := make(chan page, 1)
+	go func() {
+		for q := (api.InstanceQuery{All: all, Limit: api.MaxPage}); ; {
+			doc, resp, err := c.fetch(ctx, instancesRoute, pageQuery(q), nil)
+			p := page{doc: doc, err: err}
+			if err == nil {
+				p.next = nextPage(resp.Header)
+			}
+			select {
+			case pages <- p:
+			case <-taken:
+				return
+			}
+			if q.After = p.next; q.After == "" {
+				return
+			}
 		}
-		coming <- p
-	}
-	return api.AllInstances(ctx, all, func(_ context.Context, q api.InstanceQuery) (*api.InstancePage, error) {
-		if q.After == "" { // each later one is fetched already
-			go fetch(q)
-		}
-		p := <-coming
+	}()
+	return api.AllInstances(ctx, all, func(context.Context, api.InstanceQuery) (*api.InstancePage, error) {
+		p := <-pages
 		if p.err != nil {
 			return nil, p.err
 		}
-		if q.After = p.next; q.After != "" {
-			go fetch(q)
+		list := make([]api.InstanceSummary, 0, api.MaxPage)
+		if err := json.Unmarshal(p.doc, &list); err != nil {
+			return nil, unreadable(err)
 		}
-		out := &api.InstancePage{Next: p.next}
-		return out, decodeReply(p.doc, &out.Instances)
+		return &api.InstancePage{Instances: list, Next: p.next}, nil
 	})
 }
 

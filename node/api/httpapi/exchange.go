@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"strconv"
+	"sync"
 
 	"github.com/mutirao-mesh/mutirao/internal/once"
 	"github.com/mutirao-mesh/mutirao/internal/plain"
@@ -104,12 +106,13 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("write the reply: %w", err)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
 	doc := b.Bytes()
 	if d, ok := v.(*api.Workflow); !ok || d.Definition == nil {
 		doc = plain.JSON(doc)
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(doc)))
+	w.WriteHeader(status)
 	_, _ = w.Write(doc) // a reader that went away wants no error
 	return nil
 }
@@ -136,22 +139,20 @@ func complete(v any) any {
 func fillIn(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() && v.Type().Elem().Kind() == reflect.Struct {
+		if !v.IsNil() && lacks(v.Type()) {
 			fresh := reflect.New(v.Type().Elem())
 			fresh.Elem().Set(v.Elem())
 			fillIn(fresh.Elem())
 			v.Set(fresh)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fillIn(v.Field(i))
-			}
+		for _, i := range lacking(v.Type()) {
+			fillIn(v.Field(i))
 		}
 	case reflect.Slice:
 		if v.IsNil() {
 			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-		} else if v.Type().Elem().Kind() == reflect.Struct {
+		} else if lacks(v.Type().Elem()) && v.Type().Elem().Kind() == reflect.Struct {
 			fresh := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 			reflect.Copy(fresh, v)
 			for i := range fresh.Len() {
@@ -164,4 +165,35 @@ func fillIn(v reflect.Value) {
 			v.Set(reflect.MakeMap(v.Type()))
 		}
 	}
+}
+
+// lackingFields are, by the type of a struct, what lacking found.
+var lackingFields sync.Map
+
+// lacking are the fields of a struct, by their numbers, in which a list or a map may be missing.
+func lacking(t reflect.Type) []int {
+	if known, ok := lackingFields.Load(t); ok {
+		return known.([]int)
+	}
+	var all []int
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() && lacks(f.Type) {
+			all = append(all, i)
+		}
+	}
+	lackingFields.Store(t, all)
+	return all
+}
+
+// lacks reports whether a value of a type may be a list or a map that is missing, or have one inside.
+func lacks(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map:
+		return true
+	case reflect.Struct:
+		return len(lacking(t)) > 0
+	case reflect.Pointer:
+		return t.Elem().Kind() == reflect.Struct && len(lacking(t.Elem())) > 0
+	}
+	return false
 }

@@ -23,6 +23,8 @@ type Failure struct {
 	At     int64             // ms, by the clock of whoever judged
 	Reason string
 	Asks   bool // somebody is to decide what becomes of it
+	// Presumed is who holds it, as long as that one has not said that it failed; empty: it has.
+	Presumed workflow.PartnerID
 }
 
 // maxFailures bounds the failures that people are told of: those that came last.
@@ -46,11 +48,15 @@ func (m *Machine) Failures() (out []Failure) {
 			if a == sl.Current && sl.State == workflow.Failed && m.goesOnHere(sl) {
 				why = worklist.GoesOnHere + why
 			}
-			out = append(out, Failure{
+			f := Failure{
 				Item: state.ItemOf(a.ID), Task: a.Task.Name, By: worklist.ID(r.At.ID), At: r.At.Fact.At,
 				Reason: why,
 				Asks:   s.Unhandled(a) && !s.Answered(sl),
-			})
+			}
+			if !a.EndedByHolder() {
+				f.Presumed = a.Partner
+			}
+			out = append(out, f)
 		}
 	}
 	if f, is := m.Interruption(); is {

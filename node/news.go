@@ -33,7 +33,7 @@ func newsOf(h *held, name naming, person func(worklist.User) string) index.News 
 	n := index.News{Responsible: h.m.Responsible(), Round: h.m.DoneAgain()}
 	all := h.m.Failures()
 	for _, f := range all[max(0, len(all)-maxNoted):] {
-		n.Failed = append(n.Failed, noted(f))
+		n.Failed, n.Presumed = append(n.Failed, noted(f)), append(n.Presumed, f.Presumed)
 	}
 	for _, l := range h.m.Unneeded() {
 		by := ""
@@ -94,7 +94,7 @@ func (k peoplesItems) Messages(
 				more = append(more, k.untaken(h)...)
 			}
 			if answers {
-				more = append(more, n.Messages(id, h.sum)...)
+				more = append(more, n.Messages(id, h.sum, k.people.GoneForGood)...)
 			} else {
 				more = append(more, toOther(h, n, hears)...)
 			}
@@ -126,7 +126,7 @@ func (k peoplesItems) Messages(
 	hears, charges := k.hearing(u), k.index.Charges()
 	maps.DeleteFunc(charges, func(c index.Charge, _ bool) bool { return !hears.of(c) })
 	ended := len(out)
-	k.index.Told(charges, inMemory, worklists.MaxMessages, func(m worklist.Message, by workflow.PartnerID) {
+	k.index.Told(charges, inMemory, worklists.MaxMessages, k.people.GoneForGood, func(m worklist.Message, by workflow.PartnerID) {
 		out = append(out, worklists.Told{Message: m, From: by})
 	})
 	k.index.Personal(u, charges, inMemory, func(m worklist.Message, by workflow.PartnerID) {
@@ -168,7 +168,7 @@ func toOther(h *held, n index.News, hears hearing) (out []worklist.Message) {
 		}
 	}
 	if f, is := h.m.Interruption(); is && hears.recovers(h) {
-		out = append(out, noted(f).Message(h.id, h.sum))
+		out = append(out, noted(f).Message(h.id, h.sum, false))
 	}
 	return out
 }
@@ -256,7 +256,8 @@ func stuckOf(h *held, hears hearing) (x worklists.Stuck, stuck bool) {
 		stuck = true
 		if answers || interrupted {
 			x.Messages = append(x.Messages, worklists.StuckNews{
-				Message: noted(f).Message(h.id, h.sum), Label: h.m.Definition().LabelOf(f.Task),
+				Message: noted(f).Message(h.id, h.sum, f.Presumed != "" && !hears.k.people.GoneForGood(f.Presumed)),
+				Label:   h.m.Definition().LabelOf(f.Task),
 			})
 		}
 	}
@@ -275,11 +276,13 @@ func (k peoplesItems) stuckEnded(id workflow.InstanceID, hears hearing) (x workl
 	if !answers && !hears.administers(sum.Definition) {
 		return x, false
 	}
-	for _, f := range n.Failed {
+	for i, f := range n.Failed {
 		if f.Asks {
 			stuck = true
 			if answers {
-				x.Messages = append(x.Messages, worklists.StuckNews{Message: f.Message(id, sum)})
+				x.Messages = append(x.Messages, worklists.StuckNews{
+					Message: f.Message(id, sum, n.Presumes(i, k.people.GoneForGood)),
+				})
 			}
 		}
 	}

@@ -391,7 +391,7 @@ partitions:
 		tm.connect("base", "boat")
 		pass(time.Minute)
 		tm.wantMessages("boat", "boat", "*rescue started: it has started",
-			"*rescue failed: report has failed: expired", // which boat presumed of base
+			"*rescue failed: others presume that report has failed, and its holder has not said so: expired",
 			"*rescue failed: others presume that search has failed, and it goes on here: expired",
 			"*rescue ended: it has ended as others presume (failed), and goes on here")
 		if _, err := tm.p["boat"].api.ChangeNotify(t.Context(), api.NotifyRequest{ID: id, Policy: "fewest-assigned 1"}); err != nil {
@@ -408,4 +408,56 @@ partitions:
 			return err
 		}(), api.Refused, "the instance is succeeded already")
 	})
+}
+
+// A failure that is only presumed is told so to whoever answers for the instance elsewhere than at its holder. It is told
+// once more when it becomes certain, as the holder says so or is gone for good, also after a restart, and no more when the
+// holder has done it.
+func TestWhatIsOnlyPresumedIsToldSo(t *testing.T) {
+	for _, end := range []string{"done", "failed", "evicted"} {
+		t.Run(end, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newTeam(t, "base", "boat", "far")
+				tm.add("base", "workflow: rescue\ntasks: {search: {}}\npartitions: {sea: {tasks: [search], partner: boat}}\n")
+				tm.p["boat"].hand.hold("search")
+				tm.begin("base", "rescue", nil)
+				pass(time.Second)
+				tm.cut([]string{"boat"}, []string{"base", "far"})
+				pass(2 * time.Hour)
+				const begun = "rescue started: it has started"
+				tm.wantMessages("base", "base", "*"+begun,
+					"*rescue failed: others presume that search has failed, and its holder has not said so: expired",
+					"*rescue ended: it has ended as others presume (failed), and may go on")
+				tm.readAll("base", "base")
+				if end == "evicted" {
+					tm.expel("base", "boat")
+					pass(time.Minute)
+					want := []string{begun, "*rescue failed: search has failed: expired", "*rescue ended: it has ended: failed"}
+					tm.wantMessages("base", "base", want...)
+					tm.p["base"].crash()
+					tm.p["base"].start()
+					pass(time.Minute)
+					tm.wantMessages("base", "base", want...)
+					return
+				}
+				tm.connect("boat", "base")
+				tm.connect("boat", "far")
+				pass(time.Minute)
+				tm.wantMessages("base", "base", begun,
+					"rescue failed: others presume that search has failed, and its holder has not said so: expired",
+					"rescue ended: it has ended as others presume (failed), and may go on")
+				if end == "done" {
+					tm.p["boat"].hand.letGo(t, "search")
+					pass(time.Minute)
+					tm.wantMessages("base", "base", begun, "*rescue ended: it has ended: succeeded")
+					return
+				}
+				tm.p["boat"].hand.fail(t, "search")
+				pass(time.Minute)
+				tm.wantMessages("base", "base", begun,
+					"*rescue failed: search has failed: expired; its holder gave it up: told to fail",
+					"*rescue ended: it has ended: failed")
+			})
+		})
+	}
 }

@@ -39,7 +39,8 @@ type MessageID struct {
 	Due      int64         // of a deadline: which, if it was changed (Due.number)
 	Warning  time.Duration // with so much left
 	// Round is, of an end, which, as an order may have an instance go on; of a deadline, "waits" before its
-	// task is ready, and "passes" where the item passes on; of a lost item "presumed" while its user has it still, and of
+	// task is ready, and "passes" where the item passes on; of what others only presume to have failed or ended that it
+	// is so, as it is told again when it becomes certain; of a lost item "presumed" while its user has it still, and of
 	// one that was passed on when, as that may happen again; of what is not taken in by whom, and why in one word.
 	Round string
 }
@@ -99,7 +100,7 @@ func (b *Board) Messages(u User, now Moment) (out []Message, next time.Duration)
 		out = append(out, b.source().Began(b.course.Started))
 	}
 	if answers && !b.course.Ended.IsZero() {
-		out = append(out, b.source().Finished(b.course.Ended, b.course.State, 0, false))
+		out = append(out, b.source().Finished(b.course.Ended, b.course.State, 0, false, false))
 	}
 	for _, it := range b.items {
 		b.steps++
@@ -145,15 +146,20 @@ func (s Source) Began(at time.Time) Message {
 	return s.Message(Started, Item{}, "", at, "it has started")
 }
 
-// Finished is the message that it has ended; round tells its ends apart. goesOn: that is so only as others presume of
-// what goes on here.
-func (s Source) Finished(at time.Time, state workflow.InstanceState, round int, goesOn bool) Message {
-	text := "it has ended: " + string(state)
-	if goesOn {
-		text = fmt.Sprintf("it has ended as others presume (%s), and goes on here", state)
-	}
-	m := s.Message(Ended, Item{}, "", at, text)
+// Finished is the message that it has ended; round tells its ends apart. presumed: that is so only as others presume of
+// what its holder may go on with; goesOn: and what goes on here.
+func (s Source) Finished(at time.Time, state workflow.InstanceState, round int, presumed, goesOn bool) Message {
+	m := s.Message(Ended, Item{}, "", at, "it has ended: "+string(state))
 	m.ID.Round = fmt.Sprintf("%s %d", state, round)
+	switch {
+	case goesOn:
+		m.Text = fmt.Sprintf("it has ended as others presume (%s), and goes on here", state)
+	case presumed:
+		m.Text = fmt.Sprintf("it has ended as others presume (%s), and may go on", state)
+	}
+	if presumed {
+		m.ID.Round += presumedRound
+	}
 	return m
 }
 
@@ -170,6 +176,12 @@ const WrongState = "the instance is interrupted by its state: "
 // GoesOnHere begins the reason of what others presume to have failed, where its holder goes on with it.
 const GoesOnHere = "it goes on here all the same: "
 
+// Presumes begins the reason of what others presume to have failed, where its holder has not said so, and may be back.
+const Presumes = "its holder has not said so: "
+
+// presumedRound ends the round of a message about what is only presumed: it is told again when that becomes certain.
+const presumedRound = " presumed"
+
 // leftOut begins the reason of the end of a task that somebody ordered to leave out.
 const leftOut = "left out by order: "
 
@@ -185,11 +197,15 @@ func (s Source) Failed(i Item, task workflow.TaskName, by ID, at time.Time, reas
 	if why, wrong := strings.CutPrefix(reason, WrongState); wrong {
 		text = fmt.Sprintf("%s brought a state that interrupts the instance: %s", task, why)
 	}
-	if why, goesOn := strings.CutPrefix(reason, GoesOnHere); goesOn {
-		text = fmt.Sprintf("others presume that %s has failed, and it goes on here: %s", task, why)
-	}
 	m := s.Message(TaskFailed, i, task, at, text)
 	m.ID.By, m.Asks = by, asks
+	if why, goesOn := strings.CutPrefix(reason, GoesOnHere); goesOn {
+		m.Text, m.ID.Round = fmt.Sprintf("others presume that %s has failed, and it goes on here: %s", task, why), presumedRound
+	}
+	if why, presumed := strings.CutPrefix(reason, Presumes); presumed {
+		m.Text, m.ID.Round = fmt.Sprintf("others presume that %s has failed, and its holder has not said so: %s", task,
+			cmp.Or(why, "no reason was given")), presumedRound
+	}
 	return m
 }
 

@@ -95,7 +95,7 @@ func (x naiveIndex) told(of map[Charge]bool, but map[workflow.InstanceID]bool, m
 // toldOf are the same as the index finds them.
 func toldOf(x *List, of map[Charge]bool, but map[workflow.InstanceID]bool, most int) []workflow.InstanceID {
 	out := []workflow.InstanceID{}
-	x.Told(of, but, most, func(m worklist.Message, by workflow.PartnerID) {
+	x.Told(of, but, most, func(workflow.PartnerID) bool { return false }, func(m worklist.Message, by workflow.PartnerID) {
 		if m.ID.Type == worklist.Ended {
 			out = append(out, m.ID.Instance)
 		}

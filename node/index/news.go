@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/btree"
 
@@ -22,10 +23,12 @@ type News struct {
 	Unneeded    []Unneeded
 	Vain        []Vain
 	Alone       []Alone
+	// Presumed are, for each of what failed, who holds it where that one has not said so; empty: it has.
+	Presumed []workflow.PartnerID
 }
 
-// newsFields are how many of them are stored; versions before 2026-12-01 stored one less, the last.
-const newsFields = 6
+// newsFields are how many of them are stored; versions of 2026-12-01 stored one less, the last, and those before two.
+const newsFields = 7
 
 // newsBefore is how versions before 2026-11-30 wrote it, and newsLongBefore those before 2026-11-29.
 type newsBefore struct {
@@ -56,8 +59,11 @@ type newsLongBefore struct {
 
 func readNews(b []byte) (n News, err error) {
 	var fields []codec.Raw
-	if codec.Decode(b, &fields) == nil && len(fields) == newsFields-1 {
-		b = codec.Encode(append(fields, codec.Encode([]Alone{})))
+	if codec.Decode(b, &fields) == nil && (len(fields) == newsFields-1 || len(fields) == newsFields-2) {
+		for len(fields) < newsFields {
+			fields = append(fields, codec.Encode([]struct{}{})) // none of either
+		}
+		b = codec.Encode(fields)
 	}
 	if err = codec.Decode(b, &n); err == nil {
 		return n, nil
@@ -134,26 +140,50 @@ type Failure struct {
 // NewsKey is where it is kept.
 func NewsKey(id workflow.InstanceID) []byte { return append([]byte{PrefixNews}, id[:]...) }
 
-// Messages are what whoever answers for an instance is told of it, but for its deadlines.
-func (n News) Messages(id workflow.InstanceID, sum Summary) (out []worklist.Message) {
+// Messages are what whoever answers for an instance is told of it, but for its deadlines. gone: a partner will not be back.
+func (n News) Messages(
+	id workflow.InstanceID, sum Summary, gone func(workflow.PartnerID) bool,
+) (out []worklist.Message) {
 	of := worklist.Source{Instance: id, Workflow: sum.Workflow}
 	out = append(out, of.Began(wire.AtMilli(sum.Started)))
-	for _, f := range n.Failed {
-		out = append(out, f.Message(id, sum))
+	for i, f := range n.Failed {
+		out = append(out, f.Message(id, sum, n.Presumes(i, gone)))
 	}
 	for _, v := range n.Vain {
 		out = append(out, v.Message(id, sum))
 	}
 	if sum.Ended > 0 {
-		out = append(out, of.Finished(wire.AtMilli(sum.Ended), sum.State, n.Round, sum.goesOn()))
+		out = append(out, of.Finished(wire.AtMilli(sum.Ended), sum.State, n.Round, n.presumed(gone), sum.goesOn()))
 	}
 	return out
 }
 
-// Message is what people are told of a failure in an instance.
-func (f Failure) Message(id workflow.InstanceID, sum Summary) worklist.Message {
+// Presumes reports whether one of its failures is only what others presume: whoever holds that has not said so, and may be
+// back.
+func (n News) Presumes(i int, gone func(workflow.PartnerID) bool) bool {
+	return i < len(n.Presumed) && n.Presumed[i] != "" && !gone(n.Presumed[i]) // an earlier version noted none
+}
+
+// presumed reports whether nothing but such failures waits for an order.
+func (n News) presumed(gone func(workflow.PartnerID) bool) (only bool) {
+	for i, f := range n.Failed {
+		if !f.Asks {
+			continue
+		}
+		if only = n.Presumes(i, gone); !only {
+			return false
+		}
+	}
+	return only
+}
+
+// Message is what people are told of a failure in an instance, which is only presumed or not.
+func (f Failure) Message(id workflow.InstanceID, sum Summary, presumed bool) worklist.Message {
 	of := worklist.Source{Instance: id, Workflow: sum.Workflow}
 	i := worklist.Item{Assigned: f.Assigned, Slot: f.Slot}
+	if presumed && !strings.HasPrefix(f.Reason, worklist.GoesOnHere) {
+		f.Reason = worklist.Presumes + f.Reason
+	}
 	return of.Failed(i, f.Task, f.By, wire.AtMilli(f.At), f.Reason, f.Asks)
 }
 
@@ -271,6 +301,7 @@ func (x *List) Noted(id workflow.InstanceID, n News) bool {
 	was, noted := x.news[id]
 	return noted && was.Responsible == n.Responsible && was.Round == n.Round && slices.Equal(was.Failed, n.Failed) &&
 		slices.Equal(was.Unneeded, n.Unneeded) && slices.Equal(was.Vain, n.Vain) &&
+		slices.Equal(was.Presumed, n.Presumed) &&
 		slices.EqualFunc(was.Alone, n.Alone, Alone.equal)
 }
 
@@ -350,7 +381,7 @@ func (x *List) Charges() map[Charge]bool {
 // each charge and each who began some the newest, at most so many instances. Each gives a message of its end, so
 // what is left out is older than as many messages as there are instances given.
 func (x *List) Told(
-	of map[Charge]bool, but map[workflow.InstanceID]bool, most int,
+	of map[Charge]bool, but map[workflow.InstanceID]bool, most int, gone func(workflow.PartnerID) bool,
 	give func(m worklist.Message, by workflow.PartnerID),
 ) {
 	x.mu.Lock()
@@ -366,7 +397,7 @@ func (x *List) Told(
 				if but[at.ID] {
 					return true
 				}
-				for _, m := range x.news[at.ID].Messages(at.ID, x.all[at.ID]) {
+				for _, m := range x.news[at.ID].Messages(at.ID, x.all[at.ID], gone) {
 					give(m, by)
 				}
 				left--

@@ -56,19 +56,24 @@ func TestNewsOfBeforeAreRead(t *testing.T) {
 	}
 }
 
-// What a version before this one noted, which did not say which files are only here, is read.
+// What versions before this one noted, which did not say which files are only here, or what is only presumed, is read.
 func TestNewsWithoutFilesAreRead(t *testing.T) {
-	is := News{Responsible: "ana", Vain: []Vain{{Slot: "go"}}, Alone: []Alone{{Item: "pic", Readers: []workflow.PartnerID{"base"}}}}
+	is := News{
+		Responsible: "ana", Vain: []Vain{{Slot: "go"}}, Alone: []Alone{{Item: "pic", Readers: []workflow.PartnerID{"base"}}},
+		Presumed: []workflow.PartnerID{"boat"},
+	}
 	var fields []codec.Raw
 	if err := codec.Decode(codec.Encode(is), &fields); err != nil || len(fields) != newsFields {
 		t.Fatalf("%d fields are stored, %v", len(fields), err)
 	}
-	n, err := readNews(codec.Encode(fields[:newsFields-1]))
-	if err != nil || n.Responsible != "ana" || len(n.Vain) != 1 || len(n.Alone) > 0 {
-		t.Errorf("of before %+v, %v", n, err)
-	}
-	if n, err = readNews(codec.Encode(is)); err != nil || len(n.Alone) != 1 || !n.Alone[0].equal(is.Alone[0]) {
-		t.Errorf("of now %+v, %v", n, err)
+	for before, files := range map[int]int{0: 1, 1: 1, 2: 0} {
+		n, err := readNews(codec.Encode(fields[:newsFields-before]))
+		if err != nil || n.Responsible != "ana" || len(n.Vain) != 1 || len(n.Alone) != files || (len(n.Presumed) > 0) != (before == 0) {
+			t.Errorf("of %d versions before %+v, %v", before, n, err)
+		}
+		if files > 0 && !n.Alone[0].equal(is.Alone[0]) {
+			t.Errorf("of %d versions before its files are %+v", before, n.Alone)
+		}
 	}
 }
 

@@ -378,10 +378,16 @@ func (k peoplesItems) sheetOf(
 			})
 			if v := values[name]; decl[name].Type == workflow.TypeFile && v != nil {
 				by := h.m.GivenBy(name, fmt.Sprint(v))
+				by = by[:min(len(by), worklists.MaxGivers)]
 				if out.Givers == nil {
-					out.Givers = map[string][]workflow.PartnerID{}
+					out.Givers, out.Brought = map[string][]workflow.PartnerID{}, map[string][]workflow.PartnerID{}
 				}
-				out.Givers[string(name)] = by[:min(len(by), worklists.MaxGivers)]
+				out.Givers[string(name)] = by
+				for _, p := range by {
+					if h.m.BroughtTo(p, name, fmt.Sprint(v)) {
+						out.Brought[string(name)] = append(out.Brought[string(name)], p)
+					}
+				}
 				if only := k.filing.OnlyFor(h.filed(), at, string(person), name, fmt.Sprint(v)); only != nil {
 					out.Data[len(out.Data)-1].File = &api.File{OnlyFor: only}
 				}

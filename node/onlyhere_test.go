@@ -296,6 +296,59 @@ func TestAFileOfWhoHasExpiredIsSaidNotToCome(t *testing.T) {
 	})
 }
 
+// Whoever has an item is told of a file that its task reads, and that only a partner had who was evicted, that it is not
+// on its way: at the item's holder, and at the device from which it was taken.
+func TestAnItemNamesTheGiverOfItsFileWhoIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := aWard(t, "van:nurse")
+		tm.add("base", `
+workflow: keep
+data: {pic: {type: file}}
+tasks:
+  look: {type: manual, role: nurse, out: [pic]}
+  read: {type: manual, role: nurse, after: look, in: [pic]}
+  note: {type: manual, after: look, in: [pic]}
+  rest: {type: manual}
+partitions: {home: {tasks: [look, read, note], partner: base}, road: {tasks: [rest], partner: van}}
+`)
+		tm.givesNoFiles("tablet")
+		id := tm.begin("base", "keep", nil)
+		pass(time.Second)
+		look := tm.itemIn("tablet", "bia", id)
+		if err := tm.claim("tablet", "bia", api.ClaimSelect, look); err != nil {
+			t.Fatal(err)
+		}
+		tm.handFile("tablet", "bia", look, "a wound")
+		pass(time.Minute)
+		items := map[string]string{"van": tm.itemOf("van", "van", "read").ID, "base": tm.itemOf("base", "base", "note").ID}
+		for at, item := range items {
+			if err := tm.claim(at, at, api.ClaimSelect, item); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(gone ...string) {
+			t.Helper()
+			for at, item := range items {
+				s := tm.sheet(at, at, item)
+				if s.Coming == nil || (s.Coming.Advice == api.AdviceGone) != (gone != nil) {
+					t.Errorf("%s is advised %+v", at, s.Coming)
+				}
+				if len(s.Data) != 1 || s.Data[0].File == nil || s.Data[0].File.Here || !slices.Equal(s.Data[0].File.Gone, gone) {
+					t.Errorf("%s is told %+v of %+v; want that %v are gone", at, s.Data, s.Data[0].File, gone)
+				}
+			}
+			if data, err := tm.p["van"].api.Data(t.Context(), id); err != nil || len(data) != 1 ||
+				!slices.Equal(data[0].File.Gone, gone) {
+				t.Errorf("the instance has %+v, %v; want that %v are gone", data[0].File, err, gone)
+			}
+		}
+		want()
+		tm.expel("base", "tablet")
+		pass(time.Minute)
+		want("tablet")
+	})
+}
+
 // Of a content that its holder has already, as it was given there as well, nobody fetches anything: the holder is
 // asked.
 func TestAFileThatItsHolderHasAlreadyIsNotOnlyHere(t *testing.T) {

@@ -97,9 +97,9 @@ func (s *worklistService) WorklistUnanswered(_ context.Context, user string) ([]
 
 // ItemSheet shows an item with all that is needed to do it.
 func (s *worklistService) ItemSheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
-	out, err := s.worklists.Sheet(ctx, q)
+	out, givers, err := s.worklists.Sheet(ctx, q)
 	if err == nil {
-		s.filing.DescribeData(out.Data)
+		s.filing.DescribeSheet(out, givers)
 	}
 	return out, s.explain(err)
 }

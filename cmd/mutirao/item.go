@@ -218,6 +218,7 @@ var advice = map[string]string{
 	"lock":      "lock it (worklist lock) and have them come meanwhile (worklist prefetch on): then it can be done out of reach",
 	"prefetch":  "have them come meanwhile: worklist prefetch on",
 	"elsewhere": "look at them at a node that has them, if you can",
+	"gone":      "whoever gave them is no longer active: they come only if another partner has them",
 }
 
 // coming says which files are not here, how long they take, and what to do.
@@ -254,6 +255,8 @@ func datum(d *api.Datum) string {
 	case d.File != nil && len(d.File.OnlyFor) > 0:
 		return fmt.Sprintf("%s, %s, does not come: only %s may read it", d.File.Name, workflow.FormatSize(d.File.Size),
 			strings.Join(d.File.OnlyFor, ", "))
+	case d.File != nil && len(d.File.Gone) > 0:
+		return fmt.Sprintf("%s, %s, %s", d.File.Name, workflow.FormatSize(d.File.Size), whereIs(d.File))
 	case d.File != nil:
 		return fmt.Sprintf("%s, %s, not here yet", d.File.Name, workflow.FormatSize(d.File.Size))
 	case d.Value == nil:

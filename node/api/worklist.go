@@ -344,10 +344,13 @@ type Coming struct {
 	// NoRoom is how many bytes of room there lack at this node for all of them; 0: none.
 	NoRoom int64 `json:"no_room,omitempty"`
 	// Advice is what is best done: room (there is none for them here: make some), wait (nobody who has them is
-	// connected), open, coming (they come by themselves), lock (the item, and they come meanwhile), prefetch, or
-	// elsewhere (it takes too long: look at them at a node that has them).
+	// connected), open, coming (they come by themselves), lock (the item, and they come meanwhile), prefetch, elsewhere
+	// (it takes too long: look at them at a node that has them), or gone (whoever gave them is: see Gone of each).
 	Advice string `json:"advice"`
 }
+
+// AdviceGone is the advice where all who gave the files that are not here are not active any more.
+const AdviceGone = "gone"
 
 // Field is a data item that can be set.
 type Field struct {

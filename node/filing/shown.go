@@ -53,7 +53,9 @@ func (k *Desk) Describe(h *Held, item workflow.DataName, value string) *api.File
 		out.Waits = k.WaitsFor(h, item, f)
 	}
 	if !out.Here && out.Waits == "" {
-		out.Gone = k.gone(h.M.GivenBy(item, value))
+		out.Gone = k.gone(slices.DeleteFunc(h.M.GivenBy(item, value), func(p workflow.PartnerID) bool {
+			return h.M.BroughtTo(p, item, value) // its content comes from whoever brought it
+		}))
 	}
 	out.OnlyHere = k.FileOnlyHere(h, item, f)
 	return out
@@ -266,19 +268,31 @@ func (k *Desk) NoRoom(of []worklists.Content) int64 {
 	return lacks
 }
 
-// DescribeData says of data that are files where their content is.
-func (k *Desk) DescribeData(data []api.Datum) {
-	for i, x := range data {
+// DescribeSheet says of the data of an item that are files where their content is; givers are by data who gave them.
+func (k *Desk) DescribeSheet(sheet *api.ItemSheet, givers map[string][]workflow.PartnerID) {
+	lack, gone := 0, 0
+	for i, x := range sheet.Data {
 		if x.Type != string(workflow.TypeFile) || x.Value == nil {
 			continue
 		}
-		if f, err := workflow.ParseFile(fmt.Sprint(x.Value)); err == nil {
-			of := &api.File{Name: f.Name, Size: f.Size, Value: f.String(), Here: k.Has(f)}
-			if x.File != nil && !of.Here {
-				of.OnlyFor = x.File.OnlyFor
-			}
-			data[i].File = of
+		f, err := workflow.ParseFile(fmt.Sprint(x.Value))
+		if err != nil {
+			continue
 		}
+		of := &api.File{Name: f.Name, Size: f.Size, Value: f.String(), Here: k.Has(f)}
+		if !of.Here && x.File != nil {
+			of.OnlyFor = x.File.OnlyFor
+		}
+		if !of.Here && of.OnlyFor == nil {
+			lack++
+			if of.Gone = k.gone(givers[x.Name]); of.Gone != nil {
+				gone++
+			}
+		}
+		sheet.Data[i].File = of
+	}
+	if sheet.Coming != nil && lack > 0 && gone == lack {
+		sheet.Coming.Advice = api.AdviceGone
 	}
 }
 

@@ -36,6 +36,9 @@ type Sheet struct {
 	// Givers are, by data that are files, the partners that gave them: their content can be fetched
 	// there as well as from whoever holds the item.
 	Givers map[string][]workflow.PartnerID `json:"givers,omitempty"`
+	// Brought are those of them that only took a person's result which brought it from another node: they may have its
+	// content by now.
+	Brought map[string][]workflow.PartnerID `json:"brought,omitempty"`
 	// Application is with what it is done; nil: without any. Whether it is here, each device knows of itself.
 	Application *api.ItemApplication `json:"application,omitempty"`
 	// Asked is the word by which whoever asks for the sheet locked the item at the same node (wire.Spoken); empty: it was not
@@ -130,13 +133,15 @@ func (s *Sheet) check() error {
 	if err := checkApplication(s.Application); err != nil {
 		return err
 	}
-	if len(s.Givers) > maxFields {
-		return fmt.Errorf("a sheet with givers of %d data", len(s.Givers))
-	}
-	for _, of := range s.Givers {
-		if len(of) > MaxGivers || slices.ContainsFunc(of,
-			func(p workflow.PartnerID) bool { return len(p) > workflow.MaxName }) {
-			return errors.New("a sheet with givers that there cannot be")
+	for _, givers := range []map[string][]workflow.PartnerID{s.Givers, s.Brought} {
+		if len(givers) > maxFields {
+			return fmt.Errorf("a sheet with givers of %d data", len(givers))
+		}
+		for _, of := range givers {
+			if len(of) > MaxGivers || slices.ContainsFunc(of,
+				func(p workflow.PartnerID) bool { return len(p) > workflow.MaxName }) {
+				return errors.New("a sheet with givers that there cannot be")
+			}
 		}
 	}
 	if len(s.Fields) > maxFields || len(s.Data) > maxFields || len(s.After) > maxFields {
@@ -190,15 +195,28 @@ func (s *Sheet) names() (out []string) {
 	return out
 }
 
-// Sheet shows an item with all that is needed to do it.
-func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, error) {
+// gave are, by data that are files, those of the givers who gave them themselves.
+func (s *Sheet) gave() map[string][]workflow.PartnerID {
+	out := map[string][]workflow.PartnerID{}
+	for name, of := range s.Givers {
+		out[name] = slices.DeleteFunc(slices.Clone(of), func(p workflow.PartnerID) bool {
+			return slices.Contains(s.Brought[name], p)
+		})
+	}
+	return out
+}
+
+// Sheet shows an item with all that is needed to do it, and, by data that are files, the partners that gave them.
+func (d *Desk) Sheet(
+	ctx context.Context, q api.ItemQuery,
+) (out *api.ItemSheet, givers map[string][]workflow.PartnerID, err error) {
 	who, err := d.in.People.Who(q.User)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	of, err := d.locate(ctx, who, []string{q.Item}, true)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := of[0]
 	s := d.askSheet(ctx, who, r)
@@ -216,7 +234,7 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 		s = s.withSet(d.setHere(who, r))
 		r = d.lessDone(ctx, who, r)
 	}
-	out := &api.ItemSheet{
+	out = &api.ItemSheet{
 		Item: d.item(who, r), Whole: s != nil, Fields: []api.Field{}, Data: []api.Datum{}, After: []api.Earlier{},
 	}
 	out.Doc, out.Item.Signed = out.Item.Doc, signed
@@ -224,8 +242,9 @@ func (d *Desk) Sheet(ctx context.Context, q api.ItemQuery) (*api.ItemSheet, erro
 		out.Doc, out.Fields, out.Data, out.After = s.Doc, append(out.Fields, s.Fields...), append(out.Data, s.Data...),
 			append(out.After, s.After...)
 		out.Coming, out.Application = d.coming(who, r, s), d.application(s)
+		givers = s.gave()
 	}
-	return out, nil
+	return out, givers, nil
 }
 
 // sheetUnheard is what is needed to do an item whose holder cannot be asked now: as it is kept. If the holder did not

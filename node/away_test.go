@@ -479,6 +479,7 @@ func TestAWeekDisconnectedWithDeadlines(t *testing.T) {
 		tm.comesBack("tablet", "base")
 		const why = "as it had passed to the responsible user, with its deadline near"
 		tm.wantOutbox("tablet", "bia|visit|completed||it does not count, "+why+"; it is kept there")
+		tm.wantKeptAlone("tablet", 0)
 		tm.wantItems("tablet", "bia")
 		tm.wantItems("base", "ana", "visit SELECTED")
 		in := tm.show("base", st.ID)

@@ -101,6 +101,7 @@ func TestWhatWaitsForWhoIsGoneForGoodIsSaid(t *testing.T) {
 		tm.p["tablet"].start()
 		pass(time.Minute)
 		tm.wantOutbox("tablet", "bia|weigh|completed||"+why)
+		tm.wantKeptAlone("tablet", 1)
 		out, err := tm.p["tablet"].api.Outbox(t.Context(), "bia")
 		if err != nil || len(out) != 1 || out[0].Outputs["weight"] != "3" {
 			t.Fatalf("the outbox is %+v, %v", out, err)
@@ -109,5 +110,17 @@ func TestWhatWaitsForWhoIsGoneForGoodIsSaid(t *testing.T) {
 			t.Error(err)
 		}
 		tm.wantOutbox("tablet")
+		tm.wantKeptAlone("tablet", 0)
 	})
+}
+
+// wantKeptAlone checks of how many refused results a node that is to leave says that nobody else has them.
+func (tm *team) wantKeptAlone(at string, want int) {
+	tm.t.Helper()
+	for _, forGood := range []bool{false, true} {
+		l, err := tm.p[at].api.Leave(tm.t.Context(), api.LeaveRequest{ForGood: forGood, Check: true})
+		if err != nil || l.Kept != want {
+			tm.t.Errorf("%s, which is to leave, says %+v, %v; want %d kept", at, l, err, want)
+		}
+	}
 }

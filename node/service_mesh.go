@@ -8,6 +8,7 @@ import (
 	"github.com/mutirao-mesh/mutirao/node/elections"
 	"github.com/mutirao-mesh/mutirao/node/evictions"
 	"github.com/mutirao-mesh/mutirao/node/joining"
+	"github.com/mutirao-mesh/mutirao/node/worklists"
 )
 
 // meshService is about who belongs to the mesh, who coordinates it, and this node's place in it.
@@ -16,6 +17,7 @@ type meshService struct {
 	evictions *evictions.Topic
 	elections *elections.Topic
 	departure *departure
+	worklists *worklists.Desk
 	absence   *absence
 	doctor    *doctor.Doctor
 	explain   func(error) error
@@ -77,7 +79,11 @@ func (s *meshService) Leave(ctx context.Context, r api.LeaveRequest) (*api.Leavi
 			"this node is disconnected on purpose: nobody would hear that it leaves").
 			WithHint("mutirao worklist reconnect, and leave then"))
 	}
+	kept := s.worklists.KeptAlone()
 	out, err := s.departure.leave(ctx, r)
+	if err == nil {
+		out.Kept = kept
+	}
 	return out, s.explain(err)
 }
 

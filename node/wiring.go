@@ -396,8 +396,8 @@ func (n *Node) newService(t *tools, s *stock) *service {
 			life: n.life, losses: s.losses, parts: s.parts, started: s.started,
 		},
 		meshService{
-			joining: n.joining, evictions: n.evictions, elections: n.elections, departure: n.departure, absence: n.absence,
-			doctor: n.newDoctor(s, &work), explain: n.explain,
+			joining: n.joining, evictions: n.evictions, elections: n.elections, departure: n.departure, worklists: n.worklists,
+			absence: n.absence, doctor: n.newDoctor(s, &work), explain: n.explain,
 		},
 		profileService{
 			tools: t, own: s.own, people: n.people, learned: s.learned, instances: n.instances, jobs: n.jobs,

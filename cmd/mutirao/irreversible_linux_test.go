@@ -207,6 +207,28 @@ func TestTheOutboxShowsWhatWasSet(t *testing.T) {
 	}
 }
 
+// Before a node leaves it is said how many refused results only it has, also where nobody is asked.
+func TestLeaveSaysWhatOnlyThisNodeHas(t *testing.T) {
+	d, dir := &deeds{}, t.TempDir()
+	f := d.service()
+	f.OnLeave = func(api.LeaveRequest) (*api.Leaving, error) { return &api.Leaving{Left: true, Kept: 2}, nil }
+	s, err := httpapi.Serve(dir, "127.0.0.1:0", f, httpapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	const what = "2 refused results in the outbox of this node, which nobody else has, can be read "
+	for line, says := range map[string]string{
+		"leave":                          what + "only from its folder: keep it",
+		"leave --for-good --yes":         what + "no more when it has left for good",
+		"leave --for-good --yes -o json": `"kept": 2`,
+	} {
+		if status, said := d.typed(t, dir, line, ""); status != 0 || !strings.Contains(said, says) {
+			t.Errorf("%s: status %d; it says %s", line, status, said)
+		}
+	}
+}
+
 // deeds are what a node was told to do.
 type deeds struct {
 	done   []string

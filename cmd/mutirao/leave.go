@@ -23,7 +23,8 @@ when what stays is done. Stopping it before (SIGTERM) leaves that to be judged w
 connection time has run out. Starting it again takes all that back: it is a partner as
 before.
 
-What waits in the outbox (mutirao outbox) is said: it is on this device alone.
+What waits in the outbox (mutirao outbox) is said, and how many results there were refused
+and are kept by nobody else: it is on this device alone.
 
 With --for-good it cannot come back: its key and certificate are worth nothing any
 more, its name is free, and "mutirao up" refuses its folder (6). On a terminal the
@@ -37,6 +38,10 @@ work for it as long as its connection time.`,
   mutirao leave -o json`,
 		Args: arguments(),
 		RunE: ask(func(ctx context.Context, u *ui, node api.Service, _ []string) error {
+			may, err := node.Leave(ctx, api.LeaveRequest{ForGood: forGood, Check: true})
+			if err != nil {
+				return err // what is refused anyway is not asked about
+			}
 			left, err := inOutbox(ctx, node, forGood)
 			if err != nil {
 				return err
@@ -44,10 +49,10 @@ work for it as long as its connection time.`,
 			if left != "" {
 				u.note("%s", left)
 			}
-			if forGood && u.asks(yes) { // what is refused anyway is not asked about
-				if _, err := node.Leave(ctx, api.LeaveRequest{ForGood: true, Check: true}); err != nil {
-					return err
-				}
+			if may.Kept > 0 {
+				u.note("%s", keptAlone(may.Kept, forGood))
+			}
+			if forGood && u.asks(yes) {
 				if err := u.confirm(yes,
 					"This node leaves its mesh for good: it cannot come back, and nobody can take that back."); err != nil {
 					return err
@@ -93,6 +98,15 @@ func inOutbox(ctx context.Context, node api.Service, forGood bool) (string, erro
 		return what + " can be lost when it has left for good: see mutirao outbox", nil
 	}
 	return what + " can be handed in only from its folder: keep it; see mutirao outbox", nil
+}
+
+// keptAlone says what becomes of so many results that were refused and that only a node which leaves has.
+func keptAlone(n int, forGood bool) string {
+	what := plural(n, "refused result") + " in the outbox of this node, which nobody else has,"
+	if forGood {
+		return what + " can be read no more when it has left for good: see mutirao outbox -v"
+	}
+	return what + " can be read only from its folder: keep it; see mutirao outbox -v"
 }
 
 // writeLeaving says what became of the work of a node that leaves, a task a line.

@@ -69,6 +69,8 @@ type Leaving struct {
 	ForGood bool    `json:"for_good"`
 	Given   []Given `json:"given"`
 	Stays   []Stay  `json:"stays"`
+	// Kept is how many results in the outbox were refused and are kept at this node alone: nobody else has them.
+	Kept int `json:"kept"`
 }
 
 // Given is a task that was given on.

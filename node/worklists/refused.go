@@ -590,6 +590,17 @@ func (d *Desk) allRefused() []*kept {
 	return out
 }
 
+// KeptAlone is how many results in the outbox were refused and are here alone: their holder does not keep them, or is gone
+// for good.
+func (d *Desk) KeptAlone() (n int) {
+	for _, k := range d.allRefused() {
+		if !k.keptByHolder() || d.in.Gone(workflow.PartnerID(k.At)) {
+			n++
+		}
+	}
+	return n
+}
+
 // DropRefused has a user drop a result from the outbox that was refused. It returns when that is durable.
 func (d *Desk) DropRefused(_ context.Context, in api.DropRequest) (*api.Undelivered, error) {
 	ref := strings.ToLower(strings.TrimSpace(in.ID))

@@ -83,7 +83,7 @@ func (k *desk) foreseeAmendment(ctx context.Context, r api.AmendRequest, w amend
 	var basis *show.Basis
 	err = k.look(ctx, r.ID, func(h *held) {
 		if p, known := k.partners.Person(worklist.User(who.ID)); !known || !h.m.MayOrder(p.User, p.Roles) {
-			no = k.notDeciding(h.m.Responsible(), h.m.Definition())
+			no = k.notDeciding(h.m.Responsible(), h.m.Definition(), h.m.Cancellable())
 			return
 		}
 		basis = k.view.Basis(h.shown())

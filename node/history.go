@@ -43,7 +43,7 @@ func (k *desk) outlookFor(user string, h *held, x api.RecoveryStep) (*api.Outloo
 		return nil, err
 	}
 	if p, known := k.partners.Person(worklist.User(who.ID)); !known || !h.m.MayOrder(p.User, p.Roles) {
-		return nil, k.notDeciding(h.m.Responsible(), h.m.Definition())
+		return nil, k.notDeciding(h.m.Responsible(), h.m.Definition(), h.m.Cancellable())
 	}
 	return k.outlookOf(h, x)
 }

@@ -499,9 +499,9 @@ func (k peoplesItems) claim(
 		s.touch(h)
 		var no *worklist.Refusal
 		if errors.As(err, &no) {
-			return k.refusedClaim(err, h.m.CalledItem(no.Item), def)
+			return k.refusedClaim(err, h.m.CalledItem(no.Item), def, h.m.Cancellable())
 		}
-		return k.refusedClaim(err, "", def)
+		return k.refusedClaim(err, "", def, h.m.Cancellable())
 	})
 	var at *choreo.Elsewhere
 	_, orders := c.Body().(worklist.Order)
@@ -597,18 +597,24 @@ func (k peoplesItems) Here(id workflow.InstanceID) bool {
 }
 
 // notDeciding refuses what a person says about an instance who does not decide about it; def is its definition, nil:
-// not known here.
-func (k *desk) notDeciding(responsible worklist.User, def *workflow.Definition) error {
+// not known here. That each partner may cancel it is said where that can be done.
+func (k *desk) notDeciding(responsible worklist.User, def *workflow.Definition, cancellable bool) error {
 	name := k.partners.Called(responsible)
 	switch by, gone := administrators(def), k.nobodyAnswers(responsible); {
 	case gone && by != "":
-		return api.Errorf(api.NotAllowed, "%s, who answered for the instance, is not here any more: that is decided by who has the role %s",
-			name, by).
-			WithHint("ask them (mutirao user list); each partner that takes part may cancel the instance, as the user of its own name")
+		no := api.Errorf(api.NotAllowed, "%s, who answered for the instance, is not here any more: that is decided by who has the role %s",
+			name, by)
+		if !cancellable {
+			return no.WithHint("ask them: mutirao user list shows who has the role")
+		}
+		return no.WithHint("ask them (mutirao user list); each partner that takes part may cancel the instance, as the user of its own name")
 	case gone:
-		return api.Errorf(api.NotAllowed, "%s, who answered for the instance, is not here any more, and its definition names no administrators: nobody decides that",
-			name).
-			WithHint("each partner that takes part may cancel the instance, as the user of its own name: mutirao cancel ID")
+		no := api.Errorf(api.NotAllowed, "%s, who answered for the instance, is not here any more, and its definition names no administrators: nobody decides that",
+			name)
+		if !cancellable {
+			return no.WithHint("what is still to be done can be started once more")
+		}
+		return no.WithHint("each partner that takes part may cancel the instance, as the user of its own name: mutirao cancel ID")
 	case by != "":
 		return api.Errorf(api.NotAllowed, "%s answers for the instance: that is decided by %s, or by who has the role %s", name,
 			name, by).
@@ -633,7 +639,7 @@ func administrators(def *workflow.Definition) workflow.RoleName {
 }
 
 // refusedClaim says in words for people why something about an item was not written down.
-func (k peoplesItems) refusedClaim(err error, item string, def *workflow.Definition) error {
+func (k peoplesItems) refusedClaim(err error, item string, def *workflow.Definition, cancellable bool) error {
 	var nobody *choreo.NoPerson
 	if errors.As(err, &nobody) {
 		if k.partners.NowhereSignedIn(nobody.Person) {
@@ -654,7 +660,7 @@ func (k peoplesItems) refusedClaim(err error, item string, def *workflow.Definit
 	code, text := api.Refused, no.Text
 	switch no.Why {
 	case worklist.NotDeciding:
-		return k.notDeciding(no.By, def)
+		return k.notDeciding(no.By, def, cancellable)
 	case worklist.NotPassing:
 		others := ""
 		if by := administrators(def); by != "" {

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -311,6 +312,19 @@ func TestWhoIsToldWhenNobodyAnswers(t *testing.T) {
 				tm.wantMessages("base", "eva", began, failed, ended)
 				tm.wantMessages("base", "base", began, failed, ended)
 				tm.wantMessages("base", "ana")
+				hinted := func(want string) { // to cancel it is named where that can be done
+					t.Helper()
+					var no *api.Error
+					if err := tm.order("base", "ana", st.ID, api.TaskAgain, "look"); !errors.As(err, &no) || no.Hint != want {
+						t.Errorf("ana is refused with %v, and the hint %q; want %q", err, no.Hint, want)
+					}
+				}
+				hinted("ask them (mutirao user list); each partner that takes part may cancel the instance, as the user of its own name")
+				if err := tm.order("base", "base", st.ID, api.TaskCancel, ""); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Second)
+				hinted("ask them: mutirao user list shows who has the role")
 			})
 		})
 	}

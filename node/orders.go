@@ -100,7 +100,7 @@ func (k *desk) mayDecide(h *held, who worklist.Person) error {
 	if h.m.MayOrder(who.User, who.Roles) {
 		return nil
 	}
-	return k.notDeciding(h.m.Responsible(), h.m.Definition())
+	return k.notDeciding(h.m.Responsible(), h.m.Definition(), h.m.Cancellable())
 }
 
 // maySee refuses a person who neither decides about an instance nor has, or had, an item of it.

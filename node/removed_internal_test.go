@@ -58,7 +58,7 @@ func TestARefusalNamesWhoWasRemoved(t *testing.T) {
 		if !errors.Is(err, state.ErrNotNow) {
 			t.Error("it is no refusal")
 		}
-		return k.refusedClaim(err, "", nil)
+		return k.refusedClaim(err, "", nil, true)
 	}
 	says("passed to one who was removed", transfer(bia),
 		"refused: the partner that holds visit knows no such person as bia, or it was removed")

@@ -256,7 +256,7 @@ func (u *ui) writeAway(w io.Writer, in *api.Instance) {
 			can = "what comes of it is known then"
 		}
 		late := ""
-		if who := string(in.Responsible); in.Ended == nil && who != "" && who != t.Away.Partner {
+		if who := string(in.Responsible); in.Ended == nil && who != "" && !in.ResponsibleGone && who != t.Away.Partner {
 			late = fmt.Sprintf("; if that is too late, %s can end the instance: mutirao cancel %s",
 				oneLine(string(in.Responsible)), u.id(in.ID))
 		}

@@ -49,3 +49,18 @@ func TestShowNamesNoCommandThatNobodyMayGive(t *testing.T) {
 		t.Errorf("with both it shows\n%s", text)
 	}
 }
+
+// Who answers for an instance is said to be able to end it meanwhile where that one is there.
+func TestWhoIsGoneEndsNothing(t *testing.T) {
+	in := &api.Instance{
+		ID: "3f9a", State: workflow.InstanceRunning, Responsible: "ana",
+		Tasks: []api.Task{{Name: "look", State: workflow.Ready, Away: &api.Absence{Partner: "jetty"}}},
+	}
+	for _, gone := range []bool{false, true} {
+		in.ResponsibleGone = gone
+		var out strings.Builder
+		if (&ui{}).writeAway(&out, in); strings.Contains(out.String(), "ana can end the instance") == gone {
+			t.Errorf("gone: %t; it shows\n%s", gone, out.String())
+		}
+	}
+}

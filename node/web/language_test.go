@@ -8,6 +8,7 @@ import (
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/node/api/httpapi"
+	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
 func TestChoosingALanguage(t *testing.T) {
@@ -106,6 +107,15 @@ func TestWhoDecidesIsSaid(t *testing.T) {
 	} {
 		if got := languages()[0].deciders(in, tt.d, httpapi.Session{Name: tt.who}); got != tt.say {
 			t.Errorf("%s is told %q, want %q", tt.who, got, tt.say)
+		}
+	}
+	in.ResponsibleGone = true
+	for state, say := range map[workflow.InstanceState]string{ // to cancel it is named where that can be done
+		workflow.InstanceBlocked: "ana, who answered for it, is not here any more: nobody decides, but each partner that takes part may cancel it.",
+		workflow.InstanceFailed:  "ana, who answered for it, is not here any more: nobody decides, so it stays as it is.",
+	} {
+		if in.State = state; languages()[0].deciders(in, nil, httpapi.Session{}) != say {
+			t.Errorf("of one that is %s is told %q, want %q", state, languages()[0].deciders(in, nil, httpapi.Session{}), say)
 		}
 	}
 }

@@ -39,6 +39,8 @@ func (l *language) deciders(in *api.Instance, d *api.Deciding, s httpapi.Session
 	switch {
 	case in.ResponsibleGone && in.Administrators != "":
 		return l.say("asks.gone.role", who, in.Administrators)
+	case in.ResponsibleGone && !in.Cancellable():
+		return l.say("asks.gone.stays", who)
 	case in.ResponsibleGone:
 		return l.say("asks.gone", who)
 	case d == nil && you:

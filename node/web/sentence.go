@@ -66,7 +66,7 @@ func (l *language) sentences(in *api.Instance, now time.Time) (out []string) {
 	if len(at)+len(free) == 0 && in.State == workflow.InstanceRunning {
 		out = append(out, l.say("tells.nothing"))
 	}
-	if late && in.Responsible != "" {
+	if late && in.Responsible != "" && !in.ResponsibleGone {
 		out = append(out, l.say("tells.away.late", string(in.Responsible)))
 	}
 	return append(out, l.next(in, now)...)

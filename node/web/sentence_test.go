@@ -59,6 +59,10 @@ func TestSentencesSayWhoIsAway(t *testing.T) {
 	if got := languages()[0].sentences(in, now); len(got) != 3 {
 		t.Errorf("who answers for it is away, too: %q", got)
 	}
+	in.Responsible, in.ResponsibleGone = "ana", true
+	if got := languages()[0].sentences(in, now); len(got) != 3 {
+		t.Errorf("who answers for it is not there any more: %q", got)
+	}
 }
 
 // Of what is kept for one person it is said for whom: nobody else can begin it meanwhile.

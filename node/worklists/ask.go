@@ -522,10 +522,13 @@ func (d *Desk) inWords(r *Row, word worklist.Body, err error) error {
 			WithHint("mutirao worklist reconnect; until then only locked items can be done")
 	case errors.Is(err, errAway) && d.in.Absent(r.At) != nil:
 		a := d.in.Absent(r.At)
-		return api.Errorf(api.Refused, "%s, who holds %s, is away as announced until about %s, and cannot be asked before",
-			a.Partner, r.called(), a.Until.UTC().Format(time.RFC3339)).
-			WithHint("wait until it is back; who decides about the instance can cancel it meanwhile: " +
-				"mutirao show names who answers for it")
+		no := api.Errorf(api.Refused, "%s, who holds %s, is away as announced until about %s, and cannot be asked before",
+			a.Partner, r.called(), a.Until.UTC().Format(time.RFC3339))
+		if mayBeOver(word) {
+			return no.WithHint("wait until it is back")
+		}
+		return no.WithHint("wait until it is back; who decides about the instance can cancel it meanwhile: " +
+			"mutirao show names who answers for it")
 	case errors.Is(err, errAway) && d.in.Gone(r.At):
 		return api.Errorf(api.Refused, "%s, who holds %s, is gone for good: nobody gives it out any more", d.in.Name(r.At),
 			r.called()).
@@ -539,6 +542,18 @@ func (d *Desk) inWords(r *Row, word worklist.Body, err error) error {
 		return api.Errorf(api.Failed, "%s, who holds %s, %w", r.At, r.called(), err).WithHint("try again in a while")
 	}
 	return err
+}
+
+// mayBeOver reports whether a word may be about an instance that has ended, or that was to be cancelled by it: then
+// nobody is told that it can be cancelled.
+func mayBeOver(word worklist.Body) bool {
+	switch x := word.(type) {
+	case worklist.Adopt:
+		return true
+	case worklist.Order:
+		return x.What == worklist.Undo || x.What == worklist.Cancel
+	}
+	return false
 }
 
 // seeWhatCame adds to an error where it is seen what came of a word that was not answered: only what somebody who

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mutirao-mesh/mutirao/node/api"
 	"github.com/mutirao-mesh/mutirao/workflow"
@@ -34,6 +35,28 @@ func TestWhatIsDecidedAndUnansweredIsSeenAtTheInstance(t *testing.T) {
 		err := (&Desk{}).inWords(r, word, errNoAnswer)
 		if want := "mutirao show " + r.Instance.String() + " shows what came of it"; !errors.As(err, &e) || e.Hint != want {
 			t.Errorf("%T: it says to look at %v, want %q", word, err, want)
+		}
+	}
+}
+
+// Of a holder that is away it is said that the instance can be cancelled meanwhile, but not to whoever says what may be
+// about an instance that has ended, or wants just that.
+func TestToCancelMeanwhileIsSaidWhereItHelps(t *testing.T) {
+	d := &Desk{in: Surroundings{
+		Away:   func() (time.Time, bool) { return time.Time{}, false },
+		Absent: func(workflow.PartnerID) *api.Absence { return &api.Absence{Partner: "b"} },
+	}}
+	for _, x := range []struct {
+		word worklist.Body
+		says bool
+	}{
+		{worklist.Order{What: worklist.Again}, true}, {worklist.Grant{}, true},
+		{worklist.Order{What: worklist.Undo}, false}, {worklist.Order{What: worklist.Cancel}, false}, {worklist.Adopt{}, false},
+	} {
+		var e *api.Error
+		err := d.inWords(&Row{Task: "look", At: "b"}, x.word, errAway)
+		if !errors.As(err, &e) || strings.Contains(e.Hint, "cancel") != x.says || !strings.Contains(e.Hint, "wait until it is back") {
+			t.Errorf("of %+v it says %v, and hints at %q", x.word, err, e.Hint)
 		}
 	}
 }

@@ -124,6 +124,8 @@ type ItemView struct {
 	Begun int64
 	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
 	WaitsFor []worklist.Lack
+	// Shared are the resources that others use with it though there is not enough for all.
+	Shared []worklist.Lack
 	// Awaits are the tasks whose success makes it ready; none: it is ready. PutOff: Holder has done it, which counts when
 	// they have.
 	Awaits []workflow.TaskName
@@ -192,7 +194,7 @@ func (m *Machine) itemNow(a *state.Attempt, since *state.Moments) ItemView {
 		v.Offered, v.ToAll = m.state.Offered(a)
 		v.Begun = m.state.WorkedOnSince(a)
 	}
-	v.WaitsFor = m.state.Lacking(a)
+	v.WaitsFor, v.Shared = m.state.Lacking(a), m.state.Shared(a)
 	if m.state.PresumedBy(a) != nil {
 		v.Presumed = a.WhyFailed(m.state.Prevailing(a.Rulings))
 	}

@@ -72,10 +72,16 @@ func (m *Machine) Snapshot() Snapshot {
 		if why := m.waitsForPerformer(v.Task); why != "" && v.State == workflow.Ready {
 			v.Also(why)
 		}
-		if a := s.Attempts()[v.ID]; a != nil && v.State == workflow.Ready {
-			if v.WaitsFor = s.Lacking(a); len(v.WaitsFor) > 0 {
-				v.Also("waits for " + worklist.Lacking(v.WaitsFor))
-			}
+		a := s.Attempts()[v.ID]
+		if a == nil || v.State != workflow.Ready && v.State != workflow.Running {
+			continue
+		}
+		if v.WaitsFor = s.Lacking(a); len(v.WaitsFor) > 0 {
+			v.Also("waits for " + worklist.Lacking(v.WaitsFor))
+		}
+		v.Shared = s.Shared(a)
+		for _, l := range v.Shared {
+			v.Also(l.SharedText())
 		}
 	}
 	for n := range s.Conflicts() {

@@ -170,7 +170,7 @@ func (k peoplesItems) addItems(
 		if a := applicationOf(h.m.Definition(), v.Task); a != nil {
 			r.Application = a.Name
 		}
-		r.WaitsFor, r.Partition, r.Awaits, r.Undoes = v.WaitsFor, v.Partition, v.Awaits, v.Undoes
+		r.WaitsFor, r.Shared, r.Partition, r.Awaits, r.Undoes = v.WaitsFor, v.Shared, v.Partition, v.Awaits, v.Undoes
 		r.TaskLabels = workflow.LabelsOf[workflow.TaskName](h.m.Definition(), r.Named())
 		r.PutOff = v.PutOff && v.Holder == who.User
 		if v.HeldUp != nil {

@@ -106,7 +106,7 @@ func (b *Board) refuses(self workflow.PartnerID, it *item, r Request) *Refusal {
 		}
 	case (r.Mode == Lock || len(r.With) > 0) && !it.Task.Offline:
 		return &Refusal{Why: NotOffline, Text: "the task may not be done offline: select it, and stay connected"}
-	case it.Ready && !b.reserved(it):
+	case it.Ready && len(b.lacks(it)) > 0:
 		return &Refusal{Why: NotReady, Text: "it waits for " + Lacking(b.lacks(it))}
 	case !it.Ready && !mine && !b.Policy().All() && !it.visible(b, r.User), !it.Ready && !mine && it.Task.Limited:
 		return &Refusal{Why: NotOffered, Text: "to whom it is offered is decided when it is ready: wait until then"}

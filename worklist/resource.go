@@ -3,6 +3,7 @@ package worklist
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 //	what is under way has a unit before what has not begun
 //	what others presume to have failed has one after all else
 //	of one kind, whoever was given it first, in the one order of facts, has it first
+//	what is under way goes on, whether it has a unit or not: it does not wait
 //	an item has no unit of a later partition while it lacks one of an earlier one, unless it is under way
 //
 // So where two keepers on the two sides of a split gave away more than there is, the same items
@@ -112,6 +114,9 @@ type store struct {
 	// the first are not presumed to have failed.
 	have, beyond map[*item]bool
 	firm         int
+	// crowd are the items that use it where there is not enough for all, sorted: those that have a unit, and what
+	// is under way without one.
+	crowd []*item
 }
 
 // SetStore takes in what the core concludes of a resource.
@@ -199,7 +204,7 @@ func (b *Board) countUnits() {
 	}
 	b.counted = true
 	for _, s := range b.inParts {
-		s.have, s.beyond, s.firm = map[*item]bool{}, map[*item]bool{}, 0
+		s.have, s.beyond, s.firm, s.crowd = map[*item]bool{}, map[*item]bool{}, 0, nil
 	}
 	for _, s := range b.inParts {
 		b.share(s)
@@ -242,7 +247,19 @@ func (b *Board) share(s *store) {
 			s.firm = len(s.have)
 		}
 	}
+	for it := range s.beyond {
+		if s.goesOn(it) {
+			s.crowd = append(s.crowd, it)
+		}
+	}
+	if len(s.crowd) > 0 {
+		s.crowd = slices.AppendSeq(s.crowd, maps.Keys(s.have))
+		slices.SortFunc(s.crowd, func(x, y *item) int { return x.Item.Compare(y.Item) })
+	}
 }
+
+// goesOn reports whether an item is under way with a unit that is not there.
+func (s *store) goesOn(it *item) bool { return s.beyond[it] && it.underWay() }
 
 // lacksBefore reports whether an item lacks a resource of a partition that comes before another.
 func (b *Board) lacksBefore(it *item, part workflow.PartitionName) bool {
@@ -299,14 +316,24 @@ func (l Lack) String() string {
 	if l.Used == 0 {
 		return string(l.Resource)
 	}
-	who := make([]string, len(l.By), len(l.By)+1)
-	for i, t := range l.By {
-		who[i] = string(t)
+	return fmt.Sprintf("%s: %d of %d in use by %s", l.Resource, l.Used, l.Capacity, Listed(l.By, l.Used))
+}
+
+// SharedText says of a resource that is Shared with whom.
+func (l Lack) SharedText() string {
+	return fmt.Sprintf("%s is in use by %s as well", l.Resource, Listed(l.By, l.Used-1))
+}
+
+// Listed names the first of so many tasks.
+func Listed(first []workflow.TaskName, all int) string {
+	out := make([]string, len(first), len(first)+1)
+	for i, t := range first {
+		out[i] = string(t)
 	}
-	if more := l.Used - len(l.By); more > 0 {
-		who = append(who, fmt.Sprintf("%d more", more))
+	if more := all - len(first); more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("%s: %d of %d in use by %s", l.Resource, l.Used, l.Capacity, strings.Join(who, ", "))
+	return strings.Join(out, ", ")
 }
 
 // Lacking says for which resources something waits, and who has them; empty: for none.
@@ -318,6 +345,8 @@ func Lacking(of []Lack) string {
 	return strings.Join(out, "; ")
 }
 
+// lacks are the resources for which an item waits. What is under way, and was given a unit that is not there, goes on
+// with it, and does not wait (Shared).
 func (b *Board) lacks(it *item) (out []Lack) {
 	b.countUnits()
 	for _, r := range it.Task.Holds {
@@ -325,7 +354,7 @@ func (b *Board) lacks(it *item) (out []Lack) {
 		switch {
 		case s == nil:
 			out = append(out, Lack{Resource: r})
-		case !s.have[it]:
+		case !s.have[it] && !s.goesOn(it):
 			l := Lack{Resource: r, Capacity: s.Capacity, Used: len(s.have)}
 			for o := range s.have {
 				l.By = append(l.By, o.Item.Slot)
@@ -347,16 +376,55 @@ func (b *Board) Lacks(i Item) []Lack {
 	return b.lacks(it)
 }
 
-// Beyond are the resources of which an item that is under way has a unit that is not there: two keepers gave it away.
-func (b *Board) Beyond(i Item) (out []Lack) {
+// Shared are the resources that an item uses, and others with it, though there is not enough for all: By are the
+// others, and Used is how many use it with this one.
+func (b *Board) Shared(i Item) (out []Lack) {
 	it := b.items[i]
-	if it == nil || len(it.Task.Holds) == 0 || !it.underWay() {
+	if it == nil || len(it.Task.Holds) == 0 {
 		return nil
 	}
 	b.countUnits()
-	for _, l := range b.lacks(it) {
-		if s := b.stores[l.Resource]; s != nil && s.beyond[it] {
-			out = append(out, l)
+	for _, r := range it.Task.Holds {
+		s := b.stores[r]
+		if s == nil || len(s.crowd) == 0 || !s.have[it] && !s.goesOn(it) {
+			continue
+		}
+		l := Lack{Resource: r, Capacity: s.Capacity, Used: len(s.crowd)}
+		for _, o := range s.crowd {
+			if o != it && len(l.By) < MaxLackBy {
+				l.By = append(l.By, o.Item.Slot)
+			}
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// Overuse is that more items are under way with a resource than there is of it. Given are those that have a unit, and
+// Beyond what is under way without one; Begun is what of both is under way.
+type Overuse struct {
+	Resource             Resource
+	Capacity             int
+	Given, Beyond, Begun []Item
+}
+
+// Overused are the resources of which more is in use than there is.
+func (b *Board) Overused() (out []Overuse) {
+	b.countUnits()
+	for _, s := range b.inParts {
+		x := Overuse{Resource: s.Name, Capacity: s.Capacity}
+		for _, it := range s.crowd {
+			if it.underWay() {
+				x.Begun = append(x.Begun, it.Item)
+			}
+			if s.have[it] {
+				x.Given = append(x.Given, it.Item)
+			} else {
+				x.Beyond = append(x.Beyond, it.Item)
+			}
+		}
+		if len(x.Begun) > s.Capacity {
+			out = append(out, x)
 		}
 	}
 	return out

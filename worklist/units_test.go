@@ -1,6 +1,7 @@
 package worklist
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -80,6 +81,71 @@ func TestUnitsAfterASplit(t *testing.T) {
 			}
 			if !slices.Equal(have, c.have) {
 				t.Errorf("%v have what they hold, want %v", have, c.have)
+			}
+		})
+	}
+}
+
+// Whoever is under way without a unit goes on with it and does not wait. Each of those that use the resource is told of the
+// others, also before it is begun; what is used is more than there is only once more are under way than there are units.
+func TestUnitsThatAreNotThere(t *testing.T) {
+	const crane = "crane"
+	type job struct{ begun, gone bool }
+	for _, c := range []struct {
+		what   string
+		jobs   []job
+		waits  []string // and for what
+		shared []string
+		over   string
+	}{
+		{"presumed to have failed, and goes on", []job{{begun: true, gone: true}, {begun: true}, {}},
+			[]string{"", "", "crane: 1 of 1 in use by b"},
+			[]string{"crane is in use by b as well", "crane is in use by a as well", ""}, "[b] and [a], begun [a b]"},
+		{"nobody has begun with the unit", []job{{begun: true, gone: true}, {}, {}},
+			[]string{"", "", "crane: 1 of 1 in use by b"},
+			[]string{"crane is in use by b as well", "crane is in use by a as well", ""}, ""},
+		{"two keepers, three at work", []job{{begun: true}, {begun: true}, {begun: true}}, []string{"", "", ""},
+			[]string{"crane is in use by b, c as well", "crane is in use by a, c as well", "crane is in use by a, b as well"},
+			"[a] and [b c], begun [a b c]"},
+		{"two keepers, one at work", []job{{begun: true}, {}, {}},
+			[]string{"", "crane: 1 of 1 in use by a", "crane: 1 of 1 in use by a"}, []string{"", "", ""}, ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			b := New(Terms{}, func(ID, ID) bool { return true })
+			b.SetStore(Store{Name: crane, Capacity: 1, Partition: "depot", Keepers: []Keeping{{Partner: "d"}}})
+			item := func(n int) Item { return Item{Slot: workflow.TaskName("abc"[n : n+1])} }
+			for n, j := range c.jobs {
+				b.Set(Place{
+					Item: item(n), Holder: "p", InCharge: true, Ready: true, Begun: j.begun, Presumed: j.gone,
+					Task: Task{Holds: []Resource{crane}},
+				})
+				b.Add(&Fact{ID: ID{byte(n + 1)}, Time: uint64(n + 1), Partner: "d",
+					Body: Reserve{Item: item(n), Resources: []Resource{crane}}}, 0)
+			}
+			for n := range c.jobs {
+				if got := Lacking(b.Lacks(item(n))); got != c.waits[n] {
+					t.Errorf("%s waits for %q, want %q", item(n).Slot, got, c.waits[n])
+				}
+				got := ""
+				for _, l := range b.Shared(item(n)) {
+					got += l.SharedText()
+				}
+				if got != c.shared[n] {
+					t.Errorf("of %s it is said that %q, want %q", item(n).Slot, got, c.shared[n])
+				}
+			}
+			slots := func(items []Item) (out []workflow.TaskName) {
+				for _, i := range items {
+					out = append(out, i.Slot)
+				}
+				return out
+			}
+			over := ""
+			for _, x := range b.Overused() {
+				over += fmt.Sprintf("%v and %v, begun %v", slots(x.Given), slots(x.Beyond), slots(x.Begun))
+			}
+			if over != c.over {
+				t.Errorf("more is used than there is: %q, want %q", over, c.over)
 			}
 		})
 	}

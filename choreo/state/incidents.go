@@ -404,26 +404,44 @@ func (s *State) passedOrders() (out []IncidentView) {
 	return out
 }
 
-// unitIncidents are tasks that go on with more than there is of a resource.
+// unitIncidents are resources with which more tasks are under way than there is of them: since the last of these began.
 func (s *State) unitIncidents() (out []IncidentView) {
-	if len(s.def.Resources) == 0 {
+	if len(s.def.Resources) == 0 || s.peoples.Board == nil {
 		return nil
 	}
 	for _, sl := range s.slots {
-		a := sl.Current
-		if len(a.holds()) == 0 || a.Start == nil || !s.Wanted(a) {
-			continue
-		}
-		s.PlaceItems(sl)
-		for _, l := range s.Work().Beyond(ItemOf(a.ID)) {
-			out = append(out, IncidentView{
-				At: a.Start.Fact.At, Task: sl.Task.Name, Who: a.Partner,
-				What: fmt.Sprintf("it goes on though more of %s was given out than there is, on two sides of a split (%s)",
-					l.Resource, l),
-			})
+		if a := sl.Current; len(a.holds()) > 0 && s.WorkedOnSince(a) > 0 {
+			s.PlaceItems(sl)
 		}
 	}
+	for _, x := range s.peoples.Board.Overused() {
+		var since []int64
+		var presumed []worklist.Item
+		for _, i := range x.Begun {
+			a := s.attempts[fact.AttemptIDOf(i)]
+			since = append(since, s.WorkedOnSince(a))
+			if s.PresumedBy(a) != nil {
+				presumed = append(presumed, i)
+			}
+		}
+		slices.Sort(since)
+		what := fmt.Sprintf("more tasks use %s at once than there is of it (%d): it is given to %s, and in use by %s as well",
+			x.Resource, x.Capacity, slotsOf(x.Given), slotsOf(x.Beyond))
+		if len(presumed) > 0 {
+			what += fmt.Sprintf("; %s was presumed to have failed, and may go on all the same", slotsOf(presumed))
+		}
+		out = append(out, IncidentView{At: since[x.Capacity], Task: x.Beyond[0].Slot, What: what})
+	}
 	return out
+}
+
+// slotsOf names the first tasks of items.
+func slotsOf(items []worklist.Item) string {
+	var first []workflow.TaskName
+	for _, i := range items[:min(len(items), worklist.MaxLackBy)] {
+		first = append(first, i.Slot)
+	}
+	return worklist.Listed(first, len(items))
 }
 
 // amendIncidents are amendments that were made side by side and do not simply go together.

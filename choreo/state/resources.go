@@ -159,6 +159,15 @@ func (s *State) Lacking(a *Attempt) []worklist.Lack {
 	return s.Work().Lacks(ItemOf(a.ID))
 }
 
+// Shared are the resources that an attempt uses, and others with it, though there is not enough for all.
+func (s *State) Shared(a *Attempt) []worklist.Lack {
+	if len(a.holds()) == 0 || s.peoples.Board == nil || !s.Wanted(a) {
+		return nil
+	}
+	s.PlaceItems(a.Slot)
+	return s.peoples.Board.Shared(ItemOf(a.ID))
+}
+
 // MayBeginWith says why a person may not begin an attempt yet; nil: nothing it holds is lacking.
 func (s *State) MayBeginWith(a *Attempt) error {
 	if why := worklist.Lacking(s.Lacking(a)); why != "" {

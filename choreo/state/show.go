@@ -50,8 +50,9 @@ type TaskView struct {
 	Why *fact.Why
 	// Dropped says why it is not needed; nil: it is.
 	Dropped *fact.Dropped
-	// WaitsFor are the resources that it is to hold and has not got yet.
-	WaitsFor []worklist.Lack
+	// WaitsFor are the resources that it is to hold and has not got yet, and Shared those that others use with it though
+	// there is not enough for all.
+	WaitsFor, Shared []worklist.Lack
 	// Child is the instance that does it; zero: none, as far as is known.
 	Child workflow.InstanceID
 }

@@ -137,6 +137,9 @@ func (u *ui) writeSheet(w io.Writer, s *api.ItemSheet) {
 	for _, l := range x.WaitsFor {
 		fmt.Fprintf(w, "waits for %s\n", oneLine(l.Text))
 	}
+	for _, l := range x.Shared {
+		fmt.Fprintf(w, "%s: agree with whoever has that\n", oneLine(l.Text))
+	}
 	if x.HeldUp != "" {
 		fmt.Fprintln(w, oneLine(x.HeldUp))
 	} else if len(x.Awaits) > 0 {

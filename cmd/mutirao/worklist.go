@@ -307,6 +307,9 @@ func (u *ui) writeItems(w io.Writer, list []api.Item) {
 		for _, l := range x.WaitsFor {
 			task += " (waits for " + l.Text + ")"
 		}
+		for _, l := range x.Shared {
+			task += " (" + l.Text + ")"
+		}
 		if x.HeldUp != "" {
 			task += " (" + oneLine(x.HeldUp) + ")"
 		} else if len(x.Awaits) > 0 {

@@ -934,6 +934,8 @@ type Task struct {
 	Signed *PersonSignature `json:"signed,omitempty"`
 	// WaitsFor are the resources that it is to hold and has not got yet, once it could begin but for them.
 	WaitsFor []Lack `json:"waits_for,omitempty"`
+	// Shared are the resources that other tasks use with it though there is not enough for all, as after a split.
+	Shared []Lack `json:"shared,omitempty"`
 	// Child is the instance that does it, of a task of type workflow; empty: none, as far as is known here.
 	Child string `json:"child,omitempty"`
 	// Said is what whoever gave it back or passed it on last said, as an item of a worklist; left out: nothing, or the

@@ -181,6 +181,9 @@ type Item struct {
 	Away *Absence `json:"away,omitempty"`
 	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
 	WaitsFor []Lack `json:"waits_for,omitempty"`
+	// Shared are the resources that other tasks use with it though there is not enough for all, as after a split: whoever
+	// has it goes on, and those who use one of them have to agree. Left out: none.
+	Shared []Lack `json:"shared,omitempty"`
 	// Awaits are the tasks whose success makes it ready, while it is not: it can be locked together with those.
 	Awaits []string `json:"awaits,omitempty"`
 	// HeldUp is why that cannot make it ready as things are: one of them failed, or is presumed to. Whoever
@@ -229,12 +232,12 @@ type Said struct {
 // Called is what people call another task that an item names.
 func (i Item) Called(task string) string { return cmp.Or(i.TaskLabels[task], task) }
 
-// Lack is a resource for which a task waits that could begin but for it.
+// Lack is a resource for which a task waits that could begin but for it, or that others use with it.
 type Lack struct {
 	Resource string `json:"resource"`
 	Capacity int    `json:"capacity"` // how many tasks may have it at once
-	InUse    int    `json:"in_use"`   // how many have it
-	// By are the first of these tasks, at most 8.
+	InUse    int    `json:"in_use"`   // how many have it, and use it beyond that
+	// By are the first of these tasks without the one itself, at most 8.
 	By []string `json:"by"`
 	// Text says the same in words.
 	Text string `json:"text"`

@@ -26,6 +26,7 @@ func (vw *View) renderTask(t state.TaskView) api.Task {
 		Started: wire.Instant(t.Started), Ended: wire.Instant(t.Ended), Outputs: map[string]any{},
 		TriggerFired: t.TriggerFired, Reason: t.Reason, Undoes: t.Undoes,
 		Superseded: []api.Superseded{}, Why: vw.renderWhy(t.Why), WaitsFor: worklists.Lacks(t.WaitsFor),
+		Shared: worklists.Shared(t.Shared),
 	}
 	if t.State == workflow.NotReady {
 		v.Started = nil // somebody may have locked it ahead, and nobody works on it yet

@@ -98,7 +98,7 @@ func gist(rows []Row) [sha256.Size]byte {
 	for _, r := range rows {
 		b, err := json.Marshal([]any{
 			r.ID(), r.Mine, r.Grant, r.Other, r.Over, r.Handed, r.Lost, r.Role, r.Priority, r.Offline, r.WaitsFor,
-			r.Awaits, r.HeldUp, r.PutOff, !r.Begun.IsZero(),
+			r.Shared, r.Awaits, r.HeldUp, r.PutOff, !r.Begun.IsZero(),
 		})
 		if err == nil {
 			h.Write(b)

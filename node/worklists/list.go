@@ -404,7 +404,7 @@ func (d *Desk) itemAt(who users.Who, r *Row, now time.Time) api.Item {
 		at = at.Round(time.Second).UTC()
 		out.LeaseUntil = &at
 	}
-	out.WaitsFor = Lacks(r.WaitsFor)
+	out.WaitsFor, out.Shared = Lacks(r.WaitsFor), Shared(r.Shared)
 	if !r.Begun.IsZero() && r.Mine == "" && r.Other == "" {
 		at := r.Begun.UTC()
 		out.Begun = &at

@@ -79,6 +79,9 @@ type Row struct {
 
 	// WaitsFor are the resources that its task is to hold and has not got yet: nobody can take it before.
 	WaitsFor []worklist.Lack `json:"waits_for,omitempty"`
+	// Shared are the resources that others use with it though there is not enough for all; empty: none, or its holder does
+	// not say, as versions before 2026-12-02 do not. Their tasks are called by name: older ones take no labels of these.
+	Shared []worklist.Lack `json:"shared,omitempty"`
 
 	// Partition is where it is. Awaits are the tasks whose success makes it ready, while it is not; PutOff: the person has
 	// done it, which counts when they have.
@@ -234,7 +237,14 @@ func (r *Row) check(now time.Time) error {
 		slices.ContainsFunc(r.Awaits, func(t workflow.TaskName) bool { return !workflow.ValidName(string(t)) }) {
 		return fmt.Errorf("an item that waits for what there cannot be")
 	}
-	if err := checkLacks(r.WaitsFor); err != nil {
+	if err := checkLacks(r.WaitsFor, func(l worklist.Lack) bool {
+		return l.Used >= len(l.By) && l.Used <= l.Capacity
+	}); err != nil {
+		return err
+	}
+	if err := checkLacks(r.Shared, func(l worklist.Lack) bool {
+		return len(l.By) > 0 && l.Used > max(len(l.By), l.Capacity)
+	}); err != nil {
 		return err
 	}
 	if err := checkRemark(r.Remark, now); err != nil {
@@ -327,11 +337,16 @@ func (r *Row) labelsTasks() bool {
 }
 
 // Lacks are the resources for which a task waits, as people see them.
-func Lacks(of []worklist.Lack) (out []api.Lack) {
+func Lacks(of []worklist.Lack) []api.Lack { return lacks(of, worklist.Lack.String) }
+
+// Shared are the resources that others use with a task though there is not enough for all, as people see them.
+func Shared(of []worklist.Lack) []api.Lack { return lacks(of, worklist.Lack.SharedText) }
+
+func lacks(of []worklist.Lack, text func(worklist.Lack) string) (out []api.Lack) {
 	for _, l := range of {
 		x := api.Lack{
 			Resource: string(l.Resource), Capacity: l.Capacity, InUse: l.Used, By: make([]string, len(l.By)),
-			Text: l.String(),
+			Text: text(l),
 		}
 		for i, t := range l.By {
 			x.By[i] = string(t)
@@ -341,14 +356,14 @@ func Lacks(of []worklist.Lack) (out []api.Lack) {
 	return out
 }
 
-// checkLacks checks what a partner says that an item waits for.
-func checkLacks(ls []worklist.Lack) error {
+// checkLacks checks what a partner says of resources of an item: for which it waits, or which others use with it.
+func checkLacks(ls []worklist.Lack, counts func(worklist.Lack) bool) error {
 	if len(ls) > workflow.MaxHolds {
 		return fmt.Errorf("an item that waits for %d resources, at most %d", len(ls), workflow.MaxHolds)
 	}
 	for _, l := range ls {
 		if !workflow.ValidName(string(l.Resource)) || l.Capacity < 0 || l.Capacity > workflow.MaxCapacity ||
-			l.Used < len(l.By) || l.Used > l.Capacity || len(l.By) > worklist.MaxLackBy {
+			!counts(l) || len(l.By) > worklist.MaxLackBy {
 			return fmt.Errorf("an item that waits for a resource as none can be")
 		}
 		for _, t := range l.By {

@@ -204,6 +204,7 @@ func (d *Desk) remembered(ctx context.Context, who users.Who, ref string) *Row {
 		i := rowOf(is.rows, ref)
 		if i >= 0 && (only == "" || only == p) {
 			found = append(found, is.rows[i])
+			d.takenHere(who.ID, p, found[len(found)-1:])
 		}
 	}
 	d.mu.Unlock()
@@ -257,10 +258,47 @@ func (d *Desk) heardOf(who users.Who) (listed map[workflow.PartnerID][]Row, gone
 			d.counting(who, p, slices.Clone(is.gone)))
 		gone = append(gone, past...)
 		if now.Sub(is.wall) < shownFor {
+			d.takenHere(who.ID, p, rows)
 			listed[p] = rows
 		}
 	}
 	return listed, gone
+}
+
+// takenHere says of what a partner said to be free that another user has it by now, who took it from this device: while the
+// partner cannot be asked nobody says so. The caller holds d.mu.
+func (d *Desk) takenHere(user string, p workflow.PartnerID, rows []Row) {
+	type has struct {
+		user  string
+		since time.Duration // Awake
+	}
+	by := map[named]has{}
+	note := func(name named, h has) {
+		if was, noted := by[name]; !noted || was.since < h.since {
+			by[name] = h
+		}
+	}
+	for o, of := range d.heard {
+		if is := of[p]; o != user && is != nil {
+			for i := range is.rows {
+				if r := &is.rows[i]; r.Mine != "" {
+					note(r.names(), has{o, r.heard})
+				}
+			}
+		}
+	}
+	for _, k := range d.kept {
+		if k.User != user && k.At == string(p) && k.Refused == "" {
+			note(named{k.Instance, worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}}, has{k.User, k.noted})
+		}
+	}
+	for i := range rows {
+		if r := &rows[i]; r.free() {
+			if h, taken := by[r.names()]; taken && h.since > r.heard {
+				r.Other = worklist.User(h.user)
+			}
+		}
+	}
 }
 
 // heardLately reports whether a partner said a moment ago what it has for a user.

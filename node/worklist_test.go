@@ -873,6 +873,41 @@ partitions: {home: {tasks: [weigh], partner: base}}
 	})
 }
 
+// A list of instances counts as many incidents as the instance shows, also where a result is kept that nobody can adopt.
+func TestAListCountsTheIncidentsThatAreShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm, id, item := offline(t)
+		if err := tm.hand("tablet", "bia", item, map[string]string{"weight": "3"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.p["base"].api.TransferItem(t.Context(),
+			api.TransferRequest{User: "ana", Item: item, Back: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.claim("base", "ana", api.ClaimSelect, item); err != nil {
+			t.Fatal(err)
+		}
+		if err := tm.hand("base", "ana", item, map[string]string{"weight": "4"}); err != nil {
+			t.Fatal(err)
+		}
+		tm.connect("base", "tablet")
+		pass(time.Minute)
+		list, err := tm.p["base"].api.Instances(t.Context(), true)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		counted, in := 0, tm.show("base", id)
+		for _, n := range list[0].Needs {
+			if n.Kind == "incident" {
+				counted += n.Number
+			}
+		}
+		if len(in.Incidents) != 1 || len(in.Incidents[0].Commands) > 0 || counted != len(in.Incidents) {
+			t.Errorf("the list counts %d incidents, want one that nobody can adopt: %+v", counted, in.Incidents)
+		}
+	})
+}
+
 // A result that came too late and may be adopted is among what needs a person, until that is decided.
 func TestAKeptResultNeedsAPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

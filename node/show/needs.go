@@ -86,9 +86,7 @@ func (vw *View) needs(h *Held, c *Census) []api.Need {
 		out = addIncidents(out, 1, i.Task)
 	}
 	for _, r := range h.M.KeptResults() {
-		if r.Adoptable { // somebody is to say whether it counts; of others nobody can
-			out = addIncidents(out, 1, r.Task)
-		}
+		out = addIncidents(out, 1, r.Task) // also of what cannot be adopted: the instance shows it as an incident
 	}
 	if refused := len(h.Refused); refused > 0 {
 		out = addIncidents(out, refused)

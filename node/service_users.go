@@ -187,6 +187,13 @@ func (s *worklistService) Outbox(ctx context.Context, user string) ([]api.Undeli
 		return nil, s.explain(err)
 	}
 	out, err := s.worklists.DoneBy(user, slices.Concat(s.worklists.Outbox(ctx), here, alone))
+	if why := s.desk.wallet.Standing(); why != nil {
+		for i := range out {
+			if x := &out[i]; x.Refused == "" && len(x.WaitsFor) > 0 && len(x.Awaits) == 0 {
+				x.NoMember = s.desk.people.say(why)
+			}
+		}
+	}
 	return out, s.explain(err)
 }
 

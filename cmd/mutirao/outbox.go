@@ -67,6 +67,9 @@ was done at this node, whoever did it.`,
 				t.write(u, w, "")
 			})
 			u.noteAdoptable(list)
+			if slices.ContainsFunc(list, func(x api.Undelivered) bool { return x.NoMember != "" }) {
+				u.note("what waits is on this device alone, and goes with its folder: mutirao outbox -v or -o json has what was set")
+			}
 			if refused {
 				u.note("what was handed in, and refused: mutirao outbox -v; it stays until mutirao outbox drop ID")
 			}
@@ -95,6 +98,8 @@ func (u *ui) waitsFor(x api.Undelivered) string {
 	switch {
 	case x.Refused != "":
 		return "refused: " + x.Refused + " (" + x.ID + ")" // whole, as drop wants it where nobody is asked
+	case x.NoMember != "":
+		return "nobody takes it, as this device is no member any more: " + x.NoMember
 	case x.Alone && x.File != "":
 		return "nobody: no other partner that takes part may read it, so it is only here"
 	case x.File != "":

@@ -443,6 +443,9 @@ type Undelivered struct {
 	// Alone: none that could take it takes part in the instance.
 	HeldHere bool `json:"held_here,omitempty"`
 	Alone    bool `json:"alone,omitempty"`
+	// NoMember is why this node is no member any more, as it was evicted, so that nobody takes from it what waits; left
+	// out: it is one, as far as it knows, or this waits for nobody.
+	NoMember string `json:"no_member,omitempty"`
 }
 
 // DropRequest drops a result from the outbox that was refused.

@@ -157,6 +157,8 @@ func brigade() *apitest.Fake {
 				WaitsFor: []string{"crew"}, Awaits: []string{"pump", "hoses"}, TaskLabels: map[string]string{"hoses": "Lay the hoses"}},
 			{Instance: id, Task: "tidy", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",
 				WaitsFor: []string{}, HeldHere: true, Alone: true},
+			{Instance: id, Task: "guard", Workflow: "fire-call", What: "completed", Since: at(0), User: "ana",
+				WaitsFor: []string{"engine-7"}, NoMember: "station is evicted by engine-7 at 2025-06-01T12:00:00Z: lost"},
 			{Instance: "99" + id, Elsewhere: true, Task: "survey", Workflow: "fire-call", What: "file roof.jpg, for photo", File: "photo",
 				FileName: "roof.jpg", Since: at(0), User: "ana", WaitsFor: []string{"station"}},
 		}, nil
@@ -226,6 +228,8 @@ func fireCall() *api.Instance {
 				Result: lateResult, Commands: []string{"mutirao task adopt"}},
 			{At: at(3 * time.Hour), What: "the result of caio does not count: it is a failure", Task: "hoses",
 				Result: strings.Repeat("c1", 32)},
+			{At: at(4 * time.Hour), Task: "look-again", What: "more tasks use crane at once than there is of it (1): it is given to " +
+				"pump, and in use by look-again as well; look-again was presumed to have failed, and may go on all the same"},
 		},
 		Conflicts: []api.Conflict{{Data: "report", Values: []any{"smoke", 2.0}}},
 		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED",

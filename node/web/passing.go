@@ -209,6 +209,13 @@ type kept struct {
 	Form, Token string
 	Adoptable   bool
 	Open        bool
+	Told        bool // it says by itself which task it is about
+}
+
+// tells reports whether a sentence names a task, as people call it.
+func tells(what, task string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(what, func(r rune) bool { return strings.ContainsRune(" :,;()", r) }),
+		func(word string) bool { return word == task })
 }
 
 // incidents are those of an instance.
@@ -218,7 +225,10 @@ func incidents(in *api.Instance, s httpapi.Session, may rights, typed url.Values
 			continue // it is said above, with what may be done
 		}
 		can := may.decide && len(i.Result) == wholeResult && len(i.Commands) > 0
-		out = append(out, kept{i, in.ID, in.CalledTask(i.Task), rand.Text(), s.FormToken, can, typed.Get("result") == i.Result})
+		called := in.CalledTask(i.Task)
+		out = append(out, kept{
+			i, in.ID, called, rand.Text(), s.FormToken, can, typed.Get("result") == i.Result, tells(i.What, called),
+		})
 	}
 	return out
 }

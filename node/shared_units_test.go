@@ -10,13 +10,8 @@ import (
 	"github.com/mutirao-mesh/mutirao/workflow"
 )
 
-// What somebody locked is presumed to have failed while its holder is out of reach, and the one crane is given to another.
-// Both go on when that is back: all are told of it, the same everywhere, until one of them has ended. Who has an item is
-// not told to wait for the crane, and the result under the lock counts.
-func TestWhoeverUsesTheOneCraneTogetherIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tm := newTeam(t, "base:crew", "boat:crew", "quay")
-		tm.add("base", `
+// oneCrane has two lifts with the one crane, which the quay gives out.
+const oneCrane = `
 workflow: harbour
 tasks:
   lift:  {type: manual, role: crew, offline: true, holds: crane}
@@ -28,7 +23,15 @@ partitions:
   depot: {tasks: [plan], partner: quay}
 resources:
   crane: {capacity: 1, partition: depot}
-`)
+`
+
+// What somebody locked is presumed to have failed while its holder is out of reach, and the one crane is given to another.
+// Both go on when that is back: all are told of it, the same everywhere, until one of them has ended. Who has an item is
+// not told to wait for the crane, and the result under the lock counts.
+func TestWhoeverUsesTheOneCraneTogetherIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:crew", "boat:crew", "quay")
+		tm.add("base", oneCrane)
 		id := tm.begin("base", "harbour", nil)
 		pass(time.Second)
 		all := []string{"base", "boat", "quay"}
@@ -78,6 +81,43 @@ resources:
 			}
 		}
 		wantShared(t, "alone", tm.itemOf("base", "base", "lower").Shared)
+	})
+}
+
+// A device that is started again out of reach says still of what was locked there that others use the crane as well.
+func TestADeviceRemembersWhoUsesTheCraneAsWell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newTeam(t, "base:crew", "boat:crew", "quay", "tablet")
+		if err := tm.signIn("tablet", tm.addUser("base", "bia", "crew")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		tm.add("base", oneCrane)
+		tm.begin("base", "harbour", nil)
+		pass(time.Second)
+		if err := tm.claim("tablet", "bia", api.ClaimLock, tm.itemOf("tablet", "bia", "lift").ID); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		for _, at := range []string{"base", "quay", "tablet"} {
+			tm.disconnect(at, "boat")
+		}
+		pass(3 * time.Hour)
+		if err := tm.claim("base", "base", api.ClaimLock, tm.itemOf("base", "base", "lower").ID); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"base", "quay", "tablet"} {
+			tm.connect(at, "boat")
+		}
+		pass(time.Minute)
+		wantShared(t, "in reach", tm.itemOf("tablet", "bia", "lift").Shared, "crane is in use by lower as well")
+		for _, at := range []string{"base", "boat", "quay"} {
+			tm.disconnect(at, "tablet")
+		}
+		tm.p["tablet"].crash()
+		tm.p["tablet"].start()
+		pass(time.Minute)
+		wantShared(t, "out of reach", tm.itemOf("tablet", "bia", "lift").Shared, "crane is in use by lower as well")
 	})
 }
 

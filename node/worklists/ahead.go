@@ -417,16 +417,17 @@ func (d *Desk) keepDone(who users.Who, k *kept, c wire.Spoken, body worklist.Res
 }
 
 // keepNews keeps for what an item still waits, another deadline, to whom it passes before that, what others presume,
-// and what keeps it from being ready, as its holder says it now.
+// what keeps it from being ready, and which others use a resource of it, as its holder says it now.
 func (d *Desk) keepNews(was *kept, r *Row) {
 	is, m := *was, was.more()
 	fewer := len(m.Awaits) > len(r.Awaits)
 	due := r.Due.After != m.Due.After || !r.Due.At.Equal(m.Due.At) || r.Transfer != m.Transfer ||
 		r.TransferTo != m.TransferTo
-	if !fewer && !due && r.Presumed == m.Presumed && r.HeldUp == m.HeldUp {
+	same := func(x, y worklist.Lack) bool { return x.SharedText() == y.SharedText() }
+	if !fewer && !due && r.Presumed == m.Presumed && r.HeldUp == m.HeldUp && slices.EqualFunc(r.Shared, m.Shared, same) {
 		return
 	}
-	m.Presumed, m.HeldUp = r.Presumed, r.HeldUp
+	m.Presumed, m.HeldUp, m.Shared = r.Presumed, r.HeldUp, r.Shared
 	if fewer {
 		m.Awaits = r.Awaits
 	}

@@ -126,7 +126,8 @@ type more struct {
 	// Undoes and Presumed are Row's.
 	Undoes   workflow.TaskName `json:"undoes,omitempty"`
 	Presumed string            `json:"presumed,omitempty"`
-	HeldUp   string            `json:"held_up,omitempty"` // Row's
+	HeldUp   string            `json:"held_up,omitempty"` // Row's, as is Shared
+	Shared   []worklist.Lack   `json:"shared,omitempty"`
 	// Set is what the user set here in other items of the instance, as text, of what this one reads or sets.
 	Set map[string]string `json:"set,omitempty"`
 	// PutOff: its holder has what the user handed in, and put it off until that counts which it was made from.
@@ -193,7 +194,7 @@ func (k *kept) row() Row {
 		Item: worklist.Item{Assigned: k.Assigned, Slot: workflow.TaskName(k.Slot)}, Role: workflow.RoleName(k.Role),
 		Priority: k.Priority, Offline: k.Offline, Size: m.Size, Since: time.UnixMilli(k.Since).UTC(),
 		Mine: worklist.Lock, Grant: k.Grant, Partition: m.Partition, Awaits: m.Awaits, Remark: m.Remark,
-		Undoes: m.Undoes, Presumed: m.Presumed, HeldUp: m.HeldUp,
+		Undoes: m.Undoes, Presumed: m.Presumed, HeldUp: m.HeldUp, Shared: m.Shared,
 		At: workflow.PartnerID(k.At), AsOf: time.UnixMilli(k.Known).UTC(),
 	}
 }
@@ -210,7 +211,7 @@ func keptOf(who users.Who, r *Row, now time.Time, s *Sheet) *kept {
 		Ends: r.Ends, Until: r.Until, LeaseAt: r.LeaseAt, Due: r.Due, DueAt: r.DueAt, Warnings: r.Warnings,
 		Transfer: r.Transfer, TransferTo: r.TransferTo,
 		Sheet: s, Size: r.Size, Partition: r.Partition, Awaits: r.Awaits, Remark: r.Remark,
-		Undoes: r.Undoes, Presumed: r.Presumed, HeldUp: r.HeldUp,
+		Undoes: r.Undoes, Presumed: r.Presumed, HeldUp: r.HeldUp, Shared: r.Shared,
 	})
 	return k
 }

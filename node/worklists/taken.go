@@ -125,7 +125,7 @@ func (d *Desk) takenWrite(user string, r *Row) (kv.Write, error) {
 		Instance: r.Instance, Workflow: r.Workflow, Task: r.Task, Item: r.Item, Label: r.Label,
 		WorkflowLabel: r.WorkflowLabel, TaskLabels: r.TaskLabels, Subject: r.Subject, Doc: r.Doc, Since: r.Since,
 		Place: r.Place, Role: r.Role, Priority: r.Priority, Offline: r.Offline, Size: r.Size, Undoes: r.Undoes,
-		Partition: r.Partition, Presumed: r.Presumed, Grant: r.Grant, Mine: r.Mine,
+		Partition: r.Partition, Presumed: r.Presumed, Shared: r.Shared, Grant: r.Grant, Mine: r.Mine,
 		Lost: r.Lost, LostBy: r.LostBy, LostAt: r.LostAt, Unneeded: r.Unneeded, Made: r.Made,
 	})
 	t := taken{User: user, At: string(r.At), Noted: d.in.Clock.Now().Wall.UnixMilli(), Row: seen}

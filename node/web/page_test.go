@@ -228,8 +228,8 @@ func fireCall() *api.Instance {
 				Result: lateResult, Commands: []string{"mutirao task adopt"}},
 			{At: at(3 * time.Hour), What: "the result of caio does not count: it is a failure", Task: "hoses",
 				Result: strings.Repeat("c1", 32)},
-			{At: at(4 * time.Hour), Task: "look-again", What: "more tasks use crane at once than there is of it (1): it is given to " +
-				"pump, and in use by look-again as well; look-again was presumed to have failed, and may go on all the same"},
+			{At: at(4 * time.Hour), Task: "lift", What: "more tasks use crane at once than there is of it (1): it is given to " +
+				"lower, and in use by lift as well; lift was presumed to have failed, and may go on all the same"},
 		},
 		Conflicts: []api.Conflict{{Data: "report", Values: []any{"smoke", 2.0}}},
 		Partitions: []api.Partition{{Name: "engine", Partner: "engine-7", Attempt: 1, State: "FAILED",
